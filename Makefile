@@ -1,0 +1,55 @@
+# The interface of the project: see README.md. Everything is installed into .venv.
+PYTHON ?= python3
+PORT ?= 8000
+HUMANVAL_VAR ?= var
+
+export HUMANVAL_VAR := $(abspath $(HUMANVAL_VAR))
+BIN := $(abspath .venv/bin)
+
+.PHONY: run install install-dev test check format bench bench-agreement pictures
+
+# What a laptop serves is plain HTTP on its own address; production is HTTPS unless told otherwise.
+LOCAL := HUMANVAL_HTTPS=0 HUMANVAL_SITE_URL=http://localhost:$(PORT) HUMANVAL_LOG_FORMAT=text
+
+run: install
+	@$(LOCAL) $(BIN)/python manage.py prepare --port $(PORT)
+	@exec env $(LOCAL) PATH="$(BIN):$$PATH" $(BIN)/honcho start --port $(PORT)
+
+install: .venv/installed
+install-dev: .venv/installed-dev
+
+.venv/installed: requirements.txt requirements-models.txt config/install.py
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@.venv/bin/python config/install.py
+	@touch $@
+
+.venv/installed-dev: .venv/installed requirements-dev.txt
+	@.venv/bin/python -m pip install --quiet --requirement requirements-dev.txt
+	@touch $@
+
+# Tests keep their state apart; HUMANVAL_VAR is for `make run`.
+test: install-dev
+	@env -u HUMANVAL_VAR $(BIN)/python -m pytest $(ARGS)
+
+check: install-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check --deploy --fail-level WARNING
+
+format: install-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: bench-agreement
+
+bench-agreement: install-dev
+	@$(BIN)/python -m benchmarks.agreement
+
+# The pictures of README.md, made by the browser test.
+pictures:
+	@$(MAKE) test ARGS=tests/browser
+	cp var/test/screenshots/task-wide-1280.png docs/pictures/task.png
+	cp var/test/screenshots/agreement-1280.png docs/pictures/agreement.png
