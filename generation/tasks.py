@@ -1,0 +1,32 @@
+"""Queue tasks: each takes ids, calls one act and is safe to run twice."""
+
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import OperationalError
+
+from generation import working
+from generation.models import GenerationRun
+from generation.wakeups import wake_worker_for
+
+
+@shared_task(
+    name="generation.work_on_run",
+    autoretry_for=(OperationalError,),  # the database restarting; anything else ends on the run's page
+    retry_backoff=True,
+    max_retries=5,
+)
+def work_on_run(run_id: int) -> None:
+    working.work_on_run(run_id=run_id)
+
+
+@shared_task(name="generation.wake_open_runs")
+def wake_open_runs() -> None:
+    """Wake workers for runs with a free chunk: after a lost wake-up, or a lapsed lease."""
+    for run_id in GenerationRun.objects.waiting().values_list("pk", flat=True):
+        wake_worker_for(run_id)
+
+
+@worker_ready.connect
+def wake_on_start(**_) -> None:
+    """A worker that comes back takes up what was left, without waiting for the periodic task."""
+    wake_open_runs()

@@ -1,0 +1,26 @@
+"""Telling a worker that there is something to do. A lost wake-up costs time, never work."""
+
+import structlog
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+# Unread wake-ups must not pile up behind a busy worker; the periodic task sends new ones.
+EXPIRES_AFTER_SECONDS = 30
+
+log = structlog.get_logger(__name__)
+
+
+def wake_worker_for(run_id: int) -> None:
+    """Once the transaction is stored, send a wake-up for a run.
+
+    If the queue cannot be reached, the periodic task sends one later.
+    """
+    transaction.on_commit(lambda: _send(run_id))
+
+
+def _send(run_id: int) -> None:
+    try:
+        current_app.send_task("generation.work_on_run", [run_id], queue="generation", expires=EXPIRES_AFTER_SECONDS)
+    except OperationalError as error:
+        log.warning("wake_up_not_sent", run=run_id, error=str(error))
