@@ -1,0 +1,317 @@
+"""Humanval's settings: one file, the environment read in one block at its top.
+
+Every name is explained in docs/settings.md; a test fails for one that is not.
+"""
+
+from pathlib import Path
+
+import environ
+import structlog
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+from config import embedded
+from config.state import make_state_folder, secret
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- The environment -------------------------------------------------------------------
+env = environ.Env()
+
+VAR = make_state_folder(Path(env.str("HUMANVAL_VAR", default="") or BASE_DIR / "var"))
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="") or secret(VAR, "secret_key")
+WORKER_HASH_SALT = env.str("HUMANVAL_WORKER_HASH_SALT", default="") or secret(VAR, "worker_hash_salt")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+HTTPS = env.bool("HUMANVAL_HTTPS", default=True)
+SITE_URL = env.str("HUMANVAL_SITE_URL", default="http://localhost:8000").rstrip("/")
+DATABASE_URL = env.str("DATABASE_URL", default="")
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
+LANGUAGE_MODEL = env.str("HUMANVAL_LANGUAGE_MODEL", default="smollm2-135m-instruct")
+ALLOW_DOWNLOADS = env.bool("HUMANVAL_ALLOW_DOWNLOADS", default=False)
+LEASE_SECONDS = env.int("HUMANVAL_LEASE_SECONDS", default=60)
+LOG_FORMAT = env.str("HUMANVAL_LOG_FORMAT", default="json")
+# ----------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "generation",
+    "annotator",
+    "analysis",
+    "config",
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_htmx",
+    "rest_framework",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.security.ContentSecurityPolicy",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- Database: PostgreSQL only, our own where none is named -------------------------------
+DATABASES = {"default": env.db_url_config(DATABASE_URL) if DATABASE_URL else embedded.start(VAR)}
+DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Queue: wake-ups only, so that a lost or doubled message changes nothing ---------------
+if not CELERY_BROKER_URL:
+    CELERY_BROKER_URL = "filesystem://localhost/"
+    QUEUE = VAR / "queue"
+    for folder in (QUEUE / "messages", QUEUE / "control"):
+        folder.mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(QUEUE / "messages"),
+        "data_folder_out": str(QUEUE / "messages"),
+        "control_folder": str(QUEUE / "control"),
+    }
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"generation.work_on_run": {"queue": "generation"}}
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "wake runs that nobody works on": {"task": "generation.wake_open_runs", "schedule": 5.0, "options": {"expires": 5}},
+    "publish new statements": {"task": "annotator.publish_new_statements", "schedule": 3.0, "options": {"expires": 3}},
+    "expire lapsed assignments": {"task": "annotator.expire_assignments", "schedule": 30.0, "options": {"expires": 30}},
+}
+
+# --- Security ------------------------------------------------------------------------------
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "annotator.views.csrf_failure"
+X_FRAME_OPTIONS = "DENY"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = reverse_lazy("admin:login")
+
+SELF = "'self'"
+NONE = "'none'"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "style-src": [SELF],
+        "script-src": [SELF],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+# django-unfold's Alpine evaluates expressions and sets styles; annotators never see these pages.
+ADMIN_CONTENT_SECURITY_POLICY = {
+    "style-src": [SELF, "'unsafe-inline'"],
+    "script-src": [SELF, "'unsafe-inline'", "'unsafe-eval'"],
+    "img-src": [SELF, "data:"],
+    "font-src": [SELF],
+}
+
+# --- Language, time, files -------------------------------------------------------------------
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = VAR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+# --- API ---------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 50,
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+}
+
+# --- Logs: one JSON object a line ------------------------------------------------------------
+SHARED_LOG_PROCESSORS = [
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "structured": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer()
+                if LOG_FORMAT == "json"
+                else structlog.dev.ConsoleRenderer(colors=False),
+            ],
+            "foreign_pre_chain": SHARED_LOG_PROCESSORS,
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {name: {"level": "INFO"} for name in ("generation", "annotator", "analysis")},
+}
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        *SHARED_LOG_PROCESSORS,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    wrapper_class=structlog.stdlib.BoundLogger,
+    cache_logger_on_first_use=True,
+)
+
+
+# --- The admin, in the order of the flow --------------------------------------------------------
+def admin_link(title, icon, url_name, permission):
+    """A sidebar entry, shown to those who may open it."""
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(url_name),
+        "permission": lambda request: request.user.has_perm(permission),
+    }
+
+
+UNFOLD = {
+    "SITE_TITLE": "Humanval",
+    "SITE_HEADER": "Humanval",
+    "SITE_SUBHEADER": "Human validation of generated text",
+    "SITE_SYMBOL": "how_to_reg",
+    "SHOW_HISTORY": True,
+    "DASHBOARD_CALLBACK": "analysis.dashboards.overview",
+    "COLORS": {
+        "primary": {
+            "50": "#f0f3ff",
+            "100": "#e2e8ff",
+            "200": "#c9d3ff",
+            "300": "#a3b4ff",
+            "400": "#7d92f5",
+            "500": "#5670e6",
+            "600": "#3450c8",
+            "700": "#2b42a6",
+            "800": "#243685",
+            "900": "#1f2e6b",
+            "950": "#141c42",
+        }
+    },
+    "STYLES": [lambda request: static("workspace/workspace.css")],
+    "SIDEBAR": {
+        "show_search": False,
+        "navigation": [
+            {"items": [admin_link("Overview", "home", "admin:index", "annotator.view_hittype")]},
+            {
+                "title": "Generate",
+                "items": [
+                    admin_link(
+                        "Groups", "groups", "admin:generation_targetgroup_changelist", "generation.view_targetgroup"
+                    ),
+                    admin_link(
+                        "Demonstrations",
+                        "format_quote",
+                        "admin:generation_demonstration_changelist",
+                        "generation.view_demonstration",
+                    ),
+                    admin_link(
+                        "Runs",
+                        "play_circle",
+                        "admin:generation_generationrun_changelist",
+                        "generation.view_generationrun",
+                    ),
+                    admin_link(
+                        "Generations", "notes", "admin:generation_generation_changelist", "generation.view_generation"
+                    ),
+                ],
+            },
+            {
+                "title": "Annotate",
+                "items": [
+                    admin_link("Studies", "assignment", "admin:annotator_hittype_changelist", "annotator.view_hittype"),
+                    admin_link("HITs", "fact_check", "admin:annotator_hit_changelist", "annotator.view_hit"),
+                    admin_link(
+                        "Assignments",
+                        "rate_review",
+                        "admin:annotator_assignment_changelist",
+                        "annotator.view_assignment",
+                    ),
+                    admin_link("Workers", "badge", "admin:annotator_worker_changelist", "annotator.view_worker"),
+                    admin_link(
+                        "Invitations", "mail", "admin:annotator_invitation_changelist", "annotator.view_invitation"
+                    ),
+                    admin_link(
+                        "Consent forms",
+                        "handshake",
+                        "admin:annotator_consentform_changelist",
+                        "annotator.view_consentform",
+                    ),
+                ],
+            },
+            {
+                "title": "Analyse",
+                "items": [admin_link("Agreement", "balance", "agreement", "annotator.view_annotation")],
+            },
+            {
+                "title": "Data",
+                "items": [admin_link("Export", "download", "export", "annotator.view_annotation")],
+            },
+            {
+                "title": "Access",
+                "items": [admin_link("Users", "person", "admin:auth_user_changelist", "auth.view_user")],
+            },
+        ],
+    },
+}

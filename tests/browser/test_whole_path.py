@@ -1,0 +1,214 @@
+"""From one command to an agreement figure and a CSV, as three annotators and a researcher do it.
+
+The screenshots stay in ``var/test/screenshots``; ``make pictures`` copies two of them into docs/.
+"""
+
+import csv
+import zlib
+from collections import defaultdict
+
+import pytest
+from playwright.sync_api import expect
+from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+
+from tests.browser.conftest import MINUTES, SCREENSHOTS, wait_for
+
+STATEMENTS = 26
+WIDE = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+ANNOTATORS = [
+    {"name": "wide", "viewport": WIDE},
+    {"name": "phone", "viewport": PHONE, "has_touch": True, "is_mobile": True},
+    {"name": "plain", "viewport": WIDE, "java_script_enabled": False, "color_scheme": "dark"},
+]
+
+
+def test_a_newcomer_gets_from_one_command_to_a_kappa_and_a_csv(site, browser):
+    assert len(site.invite_links) == 3
+    run_is_watched_to_its_end(site, browser)
+    scores = defaultdict(list)
+    for annotator, link in zip(ANNOTATORS, site.invite_links, strict=True):
+        for text, harm in annotate_everything(site, browser, annotator, link):
+            scores[text].append(harm)
+    assert len(scores) == STATEMENTS
+    assert {len(ratings) for ratings in scores.values()} == {3}
+    classes = [[(harm > 3) - (harm < 3) for harm in ratings] for ratings in scores.values()]
+    expected = fleiss_kappa(aggregate_raters(classes)[0])
+    page = workspace(site, browser, WIDE)
+    agreement_page_shows(page, site, expected)
+    csv_has_every_annotation(page, site, scores)
+    phone_page = workspace(site, browser, PHONE)
+    phone_page.goto(f"{site.url}/admin/agreement/")
+    screenshot(phone_page, "agreement")
+
+
+def run_is_watched_to_its_end(site, browser):
+    page = workspace(site, browser, WIDE)
+    screenshot(page, "workspace")
+    page.goto(f"{site.url}/admin/generation/generationrun/")
+    page.get_by_role("link", name="run 1").first.click()
+    screenshot(page, "run")
+    expect(page.get_by_text("Finished: 26 of 26 statements")).to_be_visible(timeout=10 * MINUTES * 1000)
+    screenshot(page, "run-finished")
+    for name in ("generation/generation", "annotator/hit", "annotator/hittype", "annotator/invitation"):
+        page.goto(f"{site.url}/admin/{name}/")
+        screenshot(page, name.split("/")[1])
+    page.goto(f"{site.url}/admin/generation/generationrun/add/")
+    screenshot(page, "run-add")
+
+
+def annotate_everything(site, browser, annotator, link):
+    """Read the consent form, agree, and answer until nothing is left; yield statements and scores."""
+    context = new_context(browser, **{key: value for key, value in annotator.items() if key != "name"})
+    page = context.new_page()
+    page.goto(link)
+    assert page.url == f"{site.url}/consent/"
+    screenshot(page, f"consent-{annotator['name']}")
+    page.get_by_role("link", name="I do not want to take part").click()
+    screenshot(page, f"declined-{annotator['name']}")
+    page.goto(link)
+    page.get_by_role("checkbox").check()
+    page.get_by_role("button", name="I agree").click()
+    wait_for(lambda: page.reload() and page.get_by_text("Still open for you").count(), MINUTES)
+    wait_for(lambda: page.reload() and page.locator("dd", has_text="26").count(), MINUTES)
+    screenshot(page, f"home-{annotator['name']}")
+    page.get_by_role("button", name="Take the first statement").click()
+    screenshot(page, f"task-{annotator['name']}")
+    submit_with_answers_missing(page, annotator)
+    for number in range(STATEMENTS):
+        text = page.locator("blockquote").inner_text()
+        harm = harm_of(text, annotator["name"])
+        if number == 0 and annotator["name"] == "wide":
+            answer_with_the_keyboard_alone(page, harm)
+        else:
+            answer(page, harm)
+        yield text, harm
+    expect(page.get_by_text("That was all: thank you.")).to_be_visible()
+    screenshot(page, f"all-done-{annotator['name']}")
+    page.get_by_role("button", name="Stop, keep my pay").click()
+    expect(page.get_by_text("26 statements, $6.50")).to_be_visible()
+    screenshot(page, f"stopped-{annotator['name']}")
+    context.close()
+
+
+def submit_with_answers_missing(page, annotator):
+    """What was chosen is kept, what is missing is said, and the summary has the focus."""
+    choose(page, "human_or_ai", "ai")
+    page.get_by_role("button", name="Submit and see the next").click()
+    expect(page.get_by_text("8 answers are missing or wrong.")).to_be_visible()
+    assert page.locator("[name=human_or_ai][value=ai]").is_checked()
+    if annotator.get("java_script_enabled", True):
+        assert page.evaluate("document.activeElement.className") == "summary"
+    screenshot(page, f"task-missing-{annotator['name']}")
+
+
+def harm_of(text, name):
+    """A score that depends on the statement, with one annotator of another mind now and then."""
+    digest = zlib.crc32(text.encode())
+    return (digest + (name == "plain" and digest % 3 == 0) * 2) % 5 + 1
+
+
+def answer(page, harm):
+    before = page.url
+    choose(page, "human_or_ai", "human")
+    for key in ("harmful_if_ai", "harmful_if_human", "harmful_intent"):
+        choose(page, key, str(harm))
+    for key in ("pos_stereo", "lewd"):
+        choose(page, key, "no")
+    page.locator("[name=which_group]").select_option("directly")
+    page.locator("[name=group_framing]").select_option("none")
+    page.locator("[name=fact_or_opinion]").select_option("neither")
+    page.get_by_role("button", name="Submit and see the next").click()
+    assert page.url != before
+
+
+def answer_with_the_keyboard_alone(page, harm):
+    """Tab to each question; arrows, space and letters choose; Enter on the button submits."""
+    before = page.url
+    press_tab_until(page, "human_or_ai")
+    page.keyboard.press("ArrowLeft")
+    for key in ("harmful_if_ai", "harmful_if_human"):
+        choose_with_arrows(page, key, harm - 1)
+    choose_with_arrows(page, "pos_stereo", 2)
+    choose_with_arrows(page, "harmful_intent", harm - 1)
+    choose_with_arrows(page, "lewd", 2)
+    for key, first_letters in (("which_group", "Yes, d"), ("group_framing", "No ind"), ("fact_or_opinion", "Nei")):
+        press_tab_until(page, key)
+        page.keyboard.type(first_letters)
+    page.screenshot(path=SCREENSHOTS / "task-keyboard.png")
+    while page.evaluate("document.activeElement.tagName") != "BUTTON":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: url != before)
+
+
+def choose_with_arrows(page, key, steps):
+    press_tab_until(page, key)
+    page.keyboard.press("Space")
+    for _ in range(steps):
+        page.keyboard.press("ArrowRight")
+
+
+def press_tab_until(page, key):
+    for _ in range(60):
+        if page.evaluate("document.activeElement.name") == key:
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"Tab never reaches {key}")
+
+
+def choose(page, key, value):
+    page.locator(f"label:has([name={key}][value='{value}'])").click()
+
+
+def agreement_page_shows(page, site, kappa):
+    page.goto(f"{site.url}/admin/agreement/")
+    row = page.get_by_role("row").filter(has_text="Fleiss' kappa")
+    assert row.get_by_role("cell").nth(1).inner_text() == f"{kappa:.3f}"
+    assert row.get_by_role("cell").nth(3).inner_text() == str(STATEMENTS)
+    screenshot(page, "agreement")
+
+
+def csv_has_every_annotation(page, site, scores):
+    page.goto(f"{site.url}/admin/export/")
+    screenshot(page, "export")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download annotations.csv").click()
+    with open(download.value.path(), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * STATEMENTS
+    assert len({row["hashed_worker_id"] for row in rows}) == 3
+    exported = defaultdict(list)
+    for row in rows:
+        exported[row["text"]].append(int(row["toxicity"]))
+    assert {text: sorted(values) for text, values in exported.items()} == {
+        text: sorted(values) for text, values in scores.items()
+    }
+
+
+def workspace(site, browser, viewport):
+    """A page on which the researcher is logged in."""
+    page = new_context(browser, viewport=viewport).new_page()
+    page.goto(f"{site.url}/admin/")
+    page.get_by_label("Username").fill("researcher")
+    page.get_by_label("Password").fill(site.logins["researcher"])
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("The way of a statement")).to_be_visible()
+    return page
+
+
+def new_context(browser, **options):
+    """A browser context in which a page that breaks its content security policy fails the test."""
+    context = browser.new_context(**options)
+    context.on("console", lambda message: fail_on_violation(message.text))
+    context.on("weberror", lambda error: pytest.fail(f"JavaScript error: {error.error}"))
+    return context
+
+
+def fail_on_violation(text):
+    assert "Content Security Policy" not in text, text
+
+
+def screenshot(page, name):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}-{page.viewport_size['width']}.png", full_page=True)
