@@ -15,6 +15,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import pwd
 import shlex
 import shutil
 import signal
@@ -29,7 +30,7 @@ import psycopg2
 
 NAME = "humanval"
 USER = "postgres"
-PORT = "5432"  # part of the socket's name, no more: the server listens on no address
+PORT = "5432"  # the default; part of the socket's name, no more, as no address is listened on
 
 START_SECONDS = 60  # how long a user waits
 RECOVER_SECONDS = 50  # how long the keeper tries; less, so that its reason reaches the user
@@ -118,7 +119,7 @@ def _failure(state: Path, reason: str) -> EmbeddedDatabaseError:
 
 def _start_keeper(state: Path, keeper_lock: int) -> None:
     """Run a keeper that inherits the lock, so that it is never free between the two of us."""
-    # A PGPORT or a locale of this shell must not decide about the server of all.
+    # PGPORT, the wheel's PGSERVER_… or a locale of this shell must not decide for all users.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
     environment["LC_ALL"] = "C.UTF-8"
     log = _open_private(state / "postgres.log")
@@ -233,7 +234,8 @@ def _prepare(data: Path) -> None:
     if (data / "PG_VERSION").exists():
         server = PostgresServer(data, cleanup_mode=None)
         # A plain user's database, and the folders above it, stay as they are when root comes.
-        if server.system_user == data.owner():
+        wheels_user = server.system_user and pwd.getpwnam(server.system_user).pw_uid
+        if wheels_user == data.stat().st_uid:
             server.ensure_pgdata_inited()
         return
     if data.exists() and not (data.is_dir() and not any(data.iterdir())):
@@ -245,7 +247,8 @@ def _prepare(data: Path) -> None:
     try:
         PostgresServer(new, cleanup_mode=None).ensure_pgdata_inited()
     except subprocess.CalledProcessError as error:
-        raise EmbeddedDatabaseError(f"{error}; its output is in the log") from error
+        program = Path(error.cmd[0]).name  # initdb or useradd
+        raise EmbeddedDatabaseError(f"{program} failed for the reason in the log") from error
     new.rename(data)
 
 
@@ -264,7 +267,6 @@ def _make_socket_folder(data: Path) -> Path:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {owner, os.geteuid()}:
         raise EmbeddedDatabaseError(f"{folder} is needed for the socket but is another user's")
     os.chown(folder, owner, -1)
-    folder.chmod(0o700)
     return folder
 
 
@@ -310,7 +312,6 @@ def _start_server(data: Path, socket_folder: Path) -> None:
         (socket_folder / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
     options = {
         "listen_addresses": "",
-        "port": PORT,
         "unix_socket_directories": str(socket_folder),
         "unix_socket_permissions": "0700",  # whoever connects is a superuser
     }

@@ -4,6 +4,7 @@ Nothing is faked: users are processes, and they, the keeper and the server are r
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -123,29 +124,39 @@ def kill_all(state, *users):
     wait_until(lambda: not any(runs(pid) for pid in victims))
 
 
-def make_folder():
-    """Make a folder as pytest's are not: short of path, open to the server's user, and fast."""
+@contextlib.contextmanager
+def temporary_folder():
+    """A folder as pytest's are not: short of path, open to the server's user, and fast."""
     memory = Path("/dev/shm")
     fast = memory.exists() and shutil.disk_usage(memory).free > 2**30
-    return Path(tempfile.mkdtemp(prefix="humanval-test-", dir=memory if fast else "/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="humanval-test-", dir=memory if fast else "/tmp"))
+    try:
+        yield folder
+    finally:
+        for pid in processes(folder, "embedded.py"):
+            os.kill(pid, signal.SIGKILL)
+        for pid in processes(folder, "postgres"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGQUIT)  # at once, yet giving its shared memory back
+        wait_until(lambda: not processes(folder, "postgres"))
+        shutil.rmtree(folder)
 
 
 @pytest.fixture
 def folder():
-    folder = make_folder()
-    yield folder
-    for pid in processes(folder, "embedded.py"):
-        os.kill(pid, signal.SIGKILL)
-    for pid in processes(folder, "postgres"):
-        os.kill(pid, signal.SIGQUIT)  # at once, yet giving its shared memory back
-    wait_until(lambda: not processes(folder, "postgres"))
-    shutil.rmtree(folder)
+    with temporary_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
 def made_before():
     """A state folder with a database in which nothing runs."""
-    folder = make_folder()
+    with temporary_folder() as folder:
+        make(folder)
+        yield folder
+
+
+def make(folder):
     user = User(folder)
     user.settings()
     user.query("CREATE TABLE kept (word text)")
@@ -155,8 +166,6 @@ def made_before():
     os.kill(server, signal.SIGINT)
     wait_until(lambda: not runs(server))
     user.leave()
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -285,6 +294,8 @@ def test_a_query_of_the_killed_server_is_waited_for(state):
 def test_the_keeper_starts_a_server_again_that_was_killed_under_its_users(state):
     user = User(state)
     user.settings()
+    started = "SELECT now() - pg_postmaster_start_time() > interval '1 second'"
+    wait_until(lambda: user.query(started) == [True])  # the keeper has done with starting it
     killed = postmaster(state)
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: processes(state, "postgres") not in ([], [killed]))
@@ -332,6 +343,8 @@ def test_a_process_that_comes_while_the_server_stops_gets_a_new_one(state):
     user.leave()
     status = state / "postgres" / "postmaster.pid"
     wait_until(lambda: "stopping" in status.read_text())
+    with (state / "postgres.users").open() as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     late = User(state)
     users_lock = str(state / "postgres.users")
     opened = psutil.Process(late.process.pid).open_files
