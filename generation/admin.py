@@ -1,7 +1,5 @@
 """The workspace's Generate pages."""
 
-from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
@@ -11,12 +9,12 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
 from unfold.admin import ModelAdmin
 
 from generation import runs
-from generation.models import Demonstration, Generation, GenerationRun, Label, Method, TargetGroup
-from generation.parameters import TopKParameters
-from generation.prompting import NotEnoughDemonstrations
+from generation.forms import RunForm
+from generation.models import Demonstration, Generation, GenerationRun, Label, TargetGroup
 
 BLURRED = '<span class="blurred" tabindex="0" title="Point at it or press Tab to read it">{}</span>'
 
@@ -63,58 +61,7 @@ class DemonstrationAdmin(ModelAdmin):
     @admin.action(description="Retire: draw no more prompts from them", permissions=["change"])
     def retire(self, request, queryset) -> None:
         retired = queryset.filter(retired_at=None).update(retired_at=timezone.now())
-        messages.success(request, f"{retired} demonstrations were retired.")
-
-
-class RunForm(forms.ModelForm):
-    """An order for statements: the same number for each chosen group."""
-
-    groups = forms.ModelMultipleChoiceField(
-        TargetGroup.objects.all(),
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one group."},
-    )
-    label = forms.ChoiceField(
-        choices=Label.choices, initial=Label.BENIGN, help_text="Which set prompts are drawn from."
-    )
-    count = forms.IntegerField(min_value=1, max_value=10_000, initial=16, label="Statements a group")
-    method = forms.ChoiceField(choices=Method.choices)
-    k = forms.IntegerField(min_value=1, initial=TopKParameters.k, help_text="The tokens to choose from at each step.")
-    temperature = forms.FloatField(initial=TopKParameters.temperature)
-    max_new_tokens = forms.IntegerField(min_value=1, max_value=1000, initial=TopKParameters.max_new_tokens)
-    seed = forms.IntegerField(required=False, min_value=0, help_text="Left empty, one is drawn and noted.")
-    language_model = forms.CharField(initial=lambda: settings.LANGUAGE_MODEL)
-
-    class Meta:
-        model = GenerationRun
-        fields = ["language_model", "method", "seed"]
-
-    def clean(self) -> dict:
-        cleaned = super().clean()
-        if self.errors:
-            return cleaned
-        try:
-            self.parameters = TopKParameters(**{name: cleaned[name] for name in ("k", "temperature", "max_new_tokens")})
-            for group in cleaned["groups"]:
-                runs.check_cell(runs.Cell(group, cleaned["label"], cleaned["count"]))
-        except (NotEnoughDemonstrations, ValueError) as error:
-            raise forms.ValidationError(str(error)) from error
-        return cleaned
-
-    def save(self, commit: bool = True) -> GenerationRun:
-        """Start the run at once: it and its chunks are one act."""
-        chosen = self.cleaned_data
-        return runs.start_run(
-            cells=[runs.Cell(group, chosen["label"], chosen["count"]) for group in chosen["groups"]],
-            language_model=chosen["language_model"],
-            method=chosen["method"],
-            parameters=self.parameters,
-            seed=chosen["seed"],
-            created_by=self.created_by,
-        )
-
-    def save_m2m(self) -> None:
-        """Nothing is left to store."""
+        messages.success(request, f"Demonstrations retired: {retired}.")
 
 
 @admin.register(GenerationRun)
@@ -122,6 +69,7 @@ class GenerationRunAdmin(ModelAdmin):
     list_display = ["__str__", "state", "method", "language_model", "stored", "created_by", "created_at"]
     list_filter = ["state", "method"]
     list_select_related = ["created_by"]
+    add_form_template = "admin/generation/generationrun/start.html"
     change_form_outer_before_template = "admin/generation/generationrun/progress.html"
 
     def get_queryset(self, request):
@@ -144,11 +92,15 @@ class GenerationRunAdmin(ModelAdmin):
 
     def get_fields(self, request, obj=None):
         if obj is None:
-            return list(RunForm.base_fields)
+            return RunForm.field_order
         return ["language_model", "method", "parameters", "seed", "environment", "created_by", "created_at"]
 
     def save_model(self, request, obj, form, change) -> None:
         """The form has started the run."""
+
+    def response_add(self, request, obj, post_url_continue=None):
+        """Straight to the run's page, where its progress is."""
+        return redirect(reverse("admin:generation_generationrun_change", args=[obj.pk]))
 
     def get_urls(self):
         own = [
@@ -165,7 +117,11 @@ class GenerationRunAdmin(ModelAdmin):
         """The part of the page that renews itself while the run works."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        context = {"original": get_object_or_404(GenerationRun, pk=run_id), "may_cancel": self._may_cancel(request)}
+        run = get_object_or_404(GenerationRun, pk=run_id)
+        if not run.is_open:
+            # The rest of the page, what it ran on for one, is settled now: load it all once more.
+            return HttpResponseClientRefresh()
+        context = {"original": run, "may_cancel": self._may_cancel(request)}
         return render(request, "admin/generation/generationrun/_progress.html", context)
 
     def cancel(self, request: HttpRequest, run_id: int) -> HttpResponse:

@@ -2,8 +2,8 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, F, Q, Sum
-from django.db.models.functions import MD5, Collate, Lower, Now
+from django.db.models import Count, F, Func, Q, Sum
+from django.db.models.functions import MD5, Now
 from django.utils import timezone
 
 
@@ -175,7 +175,7 @@ class GenerationRun(models.Model):
         return {
             **totals,
             "stored": stored,
-            "percent": round(100 * stored / totals["wanted"]) if totals["wanted"] else 0,
+            "percent": 100 * stored // totals["wanted"] if totals["wanted"] else 0,
             "statements_a_second": rate,
             "seconds_left": left / rate if rate and self.is_open else None,
         }
@@ -245,7 +245,7 @@ class FinishReason(models.TextChoices):
 
 
 # drawing.duplicate_key in SQL: collation "C" lowers A to Z only, in every database.
-TEXT_DIGEST = MD5(Lower(Collate("text", "C")))
+TEXT_DIGEST = MD5(Func("text", template='LOWER(%(expressions)s COLLATE "C")'))
 
 
 class Generation(models.Model):

@@ -3,7 +3,7 @@
 import structlog
 from celery import current_app
 from django.db import transaction
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ChannelError, OperationalError
 
 # Unread wake-ups must not pile up behind a busy worker; the periodic task sends new ones.
 EXPIRES_AFTER_SECONDS = 30
@@ -22,5 +22,5 @@ def wake_worker_for(run_id: int) -> None:
 def _send(run_id: int) -> None:
     try:
         current_app.send_task("generation.work_on_run", [run_id], queue="generation", expires=EXPIRES_AFTER_SECONDS)
-    except OperationalError as error:
+    except (OperationalError, ChannelError, OSError) as error:  # OSError: the folder of the filesystem queue
         log.warning("wake_up_not_sent", run=run_id, error=str(error))

@@ -14,7 +14,7 @@ from generation.chunks import LeaseLost, keep_lease, lease_next_chunk, store_chu
 from generation.drawing import Draw, DrawingFailed, derived_seed, draw_statements, duplicate_key
 from generation.models import TEXT_DIGEST, Demonstration, GenerationChunk, GenerationRun
 from generation.parameters import TopKParameters
-from generation.prompting import NotEnoughDemonstrations
+from generation.prompting import NotEnoughDemonstrations, check_enough
 from generation.runs import fail_run
 
 STORE_TRIES = 3
@@ -67,7 +67,8 @@ def draw_chunk(*, chunk: GenerationChunk, model) -> Draw:
     """
     from generation.decoding import topk
 
-    demonstrations = Demonstration.objects.usable(chunk.group, chunk.label).values_list("text", flat=True)
+    demonstrations = list(Demonstration.objects.usable(chunk.group, chunk.label).values_list("text", flat=True))
+    check_enough(demonstrations, of=f"the {chunk.label} set of {chunk.group}")  # some may be retired by now
     decode = partial(
         topk.decode,
         model,
@@ -76,7 +77,7 @@ def draw_chunk(*, chunk: GenerationChunk, model) -> Draw:
     )
     return draw_statements(
         chunk.size,
-        demonstrations=list(demonstrations),
+        demonstrations=demonstrations,
         seed=derived_seed(chunk.run.seed, chunk.index),
         decode=lambda prompts, seeds: decode(prompts, seeds=seeds),
         taken=partial(_keys_stored, chunk.run),

@@ -76,13 +76,15 @@ def decode(
     tokens: list[list[int]] = [[] for _ in prompts]
     log_probs: list[list[float]] = [[] for _ in prompts]
     reasons = [LENGTH] * len(prompts)
-    noise = _gumbel_noise(seeds, parameters.max_new_tokens, min(parameters.k, len(model.ends)))
+    streams = [torch.Generator().manual_seed(seed) for seed in seeds]
+    k = min(parameters.k, len(model.ends))
     running = torch.arange(len(prompts))  # (B',) the statements that have not ended
 
     on_step()
     logits = model.start([model.encode(prompt) for prompt in prompts])
     for position in range(parameters.max_new_tokens):
-        chosen, chosen_log_probs = _sample(logits, noise[running, position], parameters.temperature)
+        noise = _gumbel_noise([streams[statement] for statement in running.tolist()], k)
+        chosen, chosen_log_probs = _sample(logits, noise, parameters.temperature)
         ended = model.ends[chosen].cpu()
         for statement, token, log_prob, end in zip(
             running.tolist(), chosen.tolist(), chosen_log_probs.tolist(), ended.tolist(), strict=True
@@ -116,9 +118,9 @@ def _sample(logits: Tensor, noise: Tensor, temperature: float) -> tuple[Tensor, 
     return candidates.gather(-1, choice).squeeze(-1), best.gather(-1, choice).squeeze(-1)
 
 
-def _gumbel_noise(seeds: Sequence[int], steps: int, k: int) -> Tensor:
-    """(B, steps, k) noise, each statement's drawn from its own seed on the CPU."""
-    uniform = torch.stack([torch.rand((steps, k), generator=torch.Generator().manual_seed(seed)) for seed in seeds])
+def _gumbel_noise(streams: Sequence[torch.Generator], k: int) -> Tensor:
+    """(B', k) noise, each statement's drawn from its own stream on the CPU."""
+    uniform = torch.stack([torch.rand(k, generator=stream) for stream in streams])
     tiny = torch.finfo(uniform.dtype).tiny
     return -torch.log(-torch.log(uniform.clamp(min=tiny, max=1 - torch.finfo(uniform.dtype).eps)))
 

@@ -1,0 +1,145 @@
+"""Rows for tests: plain functions with defaults. What a test is about stands in the test itself."""
+
+from datetime import timedelta
+from itertools import count
+
+from django.utils import timezone
+
+from annotator import assigning, inviting
+from annotator.models import HIT, Assignment, Consent, ConsentForm, HITType, Worker
+from generation import runs
+from generation.models import Demonstration, Generation, GenerationRun, Label, Method, TargetGroup
+
+numbers = count(1)
+
+DEMONSTRATIONS = (
+    "my aunt drives a crane at the harbor",
+    "the chess club meets on thursdays",
+    "her bakery opens at five in the morning",
+    "our neighbor repairs old radios",
+    "the choir sang in three languages",
+    "she measured the depth of the lake",
+    "my sister plants tomatoes on the roof",
+)
+
+
+def make_group(slug: str = "women", **fields) -> TargetGroup:
+    """The group with this slug; the migration's, unless a transactional test emptied the table."""
+    defaults = {"name": slug.title(), "words": f"{slug} people"} | fields
+    return TargetGroup.objects.get_or_create(slug=slug, defaults=defaults)[0]
+
+
+def make_generation(text: str | None = None, **fields) -> Generation:
+    """A statement outside of any run."""
+    defaults = {"label": Label.BENIGN, "method": Method.TOPK}
+    text = f"statement number {next(numbers)} is about the weather" if text is None else text
+    group = fields.pop("group", None) or make_group()
+    return Generation.objects.create(text=text, group=group, **defaults | fields)
+
+
+def make_demonstrations(
+    group: TargetGroup | None = None, *, label: str = Label.BENIGN, texts=DEMONSTRATIONS
+) -> list[Demonstration]:
+    """A set that prompts can be drawn from."""
+    group = group or make_group()
+    return [Demonstration.objects.get_or_create(group=group, label=label, text=text)[0] for text in texts]
+
+
+def make_run(count: int = 3, *, slugs=("women",), **options) -> GenerationRun:
+    """A queued run of so many statements a group, whose groups have demonstrations; no worker is woken for it."""
+    groups = [make_group(slug) for slug in slugs]
+    for group in groups:
+        make_demonstrations(group)
+    options = {"language_model": "toy", "seed": 7, "wake": False} | options
+    return runs.start_run(cells=[runs.Cell(group, Label.BENIGN, count) for group in groups], **options)
+
+
+def make_worker(**fields) -> Worker:
+    return Worker.objects.create(**fields)
+
+
+def make_consent_form(version: int = 1, **fields) -> ConsentForm:
+    """A published consent form."""
+    defaults = {
+        "title": "Before you begin",
+        "warning": "Some statements may upset you.",
+        "body": "You judge statements and are paid for it.",
+        "published_at": timezone.now(),
+    }
+    return ConsentForm.objects.create(version=version, **defaults | fields)
+
+
+def make_consent(worker: Worker, form: ConsentForm | None = None, **fields) -> Consent:
+    """The worker's consent to ``form``, by default to the one in force, which is made if there is none."""
+    form = form or ConsentForm.objects.current() or make_consent_form()
+    return Consent.objects.create(worker=worker, form=form, **fields)
+
+
+def consenting_worker(**fields) -> Worker:
+    """A worker who agreed to the form in force."""
+    worker = make_worker(**fields)
+    make_consent(worker)
+    return worker
+
+
+def make_hit_type(**fields) -> HITType:
+    defaults = {"title": "Is this statement harmful?", "description": "Read a text and answer nine questions."}
+    return HITType.objects.create(**defaults | fields)
+
+
+def make_hit(text: str | None = None, **fields) -> HIT:
+    """A HIT of a new statement, by default in a study of its own."""
+    hit_type = fields.pop("hit_type", None) or make_hit_type()
+    generation = fields.pop("generation", None) or make_generation(text)
+    defaults = {
+        "max_assignments": hit_type.max_assignments,
+        "expires_at": timezone.now() + timedelta(days=30),
+    }
+    return HIT.objects.create(hit_type=hit_type, generation=generation, **defaults | fields)
+
+
+def make_assignment(hit: HIT | None = None, worker: Worker | None = None, **fields) -> Assignment:
+    """An assignment stored as it is, past the acts; by default an open one of a new worker."""
+    worker = worker or consenting_worker()
+    consent = fields.pop("consent", None) or worker.consents.first()
+    defaults = {"deadline": timezone.now() + timedelta(minutes=30)}
+    return Assignment.objects.create(hit=hit or make_hit(), worker=worker, consent=consent, **defaults | fields)
+
+
+def accept(worker: Worker | None = None, **options) -> Assignment:
+    """What the worker, by default a new one, is given next."""
+    return assigning.accept_next(worker=worker or consenting_worker(), **options)
+
+
+def lapse(assignment: Assignment) -> Assignment:
+    """Let an assignment's deadline be over since an hour."""
+    now = timezone.now()
+    Assignment.objects.filter(pk=assignment.pk).update(
+        accepted_at=now - timedelta(hours=2), deadline=now - timedelta(hours=1)
+    )
+    assignment.refresh_from_db()
+    return assignment
+
+
+def answers(**changes) -> dict:
+    """The nine answers of somebody who read a harmless statement."""
+    return {
+        "human_or_ai": "ai",
+        "harmful_if_ai": 1,
+        "harmful_if_human": 2,
+        "pos_stereo": "no",
+        "harmful_intent": 1,
+        "lewd": "no",
+        "which_group": "directly",
+        "group_framing": "none",
+        "fact_or_opinion": "factual",
+    } | changes
+
+
+def log_in(client, worker: Worker | None = None) -> Worker:
+    """Let a browser come in by an invite link of the worker, by default a new one with consent."""
+    worker = worker or consenting_worker()
+    invitation = worker.invitations.create()
+    response = client.get(inviting.link(invitation).removeprefix("http://localhost:8000"))
+    assert response.status_code == 302, response.content
+    return worker

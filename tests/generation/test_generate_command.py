@@ -1,0 +1,205 @@
+"""``manage.py generate``: the same without the queue, reproducible, and plain about what is wrong."""
+
+import json
+from datetime import timedelta
+from io import StringIO
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from generation import runs, working
+from generation.management.commands import generate
+from generation.models import GenerationChunk, GenerationRun, TargetGroup
+from tests.factories import make_demonstrations, make_group
+from tests.generation import toys
+from tests.generation.concurrency import start
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def groups():
+    for slug in ("women", "asian"):
+        make_demonstrations(make_group(slug, name=slug.title()))
+
+
+def generated(group="women", **options):
+    """What the command prints, line by line."""
+    output = StringIO()
+    call_command("generate", group=[group], stdout=output, **options)
+    return output.getvalue().splitlines()
+
+
+def refusal(status, **options):
+    """The sentence the command ends with."""
+    with pytest.raises(CommandError) as refused:
+        generated(**options)
+    assert refused.value.returncode == status
+    return str(refused.value)
+
+
+# --- What is printed --------------------------------------------------------------------
+
+
+def test_each_statement_is_a_line_of_json_with_all_that_a_repetition_gives_again(toy):
+    lines = generated(label="benign", method="topk", count=3, seed=7, format="jsonl")
+    statements = list(map(json.loads, lines))
+    assert len(statements) == 3
+    run = GenerationRun.objects.get()
+    for line, generation in zip(statements, run.generations.all(), strict=True):
+        assert line == {
+            "group": "women",
+            "label": "benign",
+            "method": "topk",
+            "seed": generation.seed,
+            "prompt": generation.prompt.text,
+            "text": generation.text,
+            "tokens": 7,
+            "finish_reason": "stop",
+        }
+
+
+def test_as_text_each_statement_is_a_line(toy):
+    lines = generated(count=3, seed=7, format="text")
+    assert lines == list(GenerationRun.objects.get().generations.order_by("position").values_list("text", flat=True))
+
+
+def test_other_scripts_are_printed_as_they_are_written(toy):
+    toy.model = toys.sayings("привет")
+    assert '"text": "привет"' in generated(count=1)[0]
+
+
+def test_groups_can_be_repeated_and_statements_come_chunk_by_chunk(toy):
+    output = StringIO()
+    call_command("generate", "--group=women", "--group=asian", "--count=17", stdout=output)
+    slugs = [json.loads(line)["group"] for line in output.getvalue().splitlines()]
+    assert slugs == ["women"] * 16 + ["asian"] * 16 + ["women", "asian"]
+
+
+def test_five_benign_statements_are_the_default_and_the_run_is_kept_like_any_other(toy):
+    assert len(generated()) == 5
+    run = GenerationRun.objects.get()
+    assert (run.state, run.method, run.created_by) == ("finished", "topk", None)
+    assert run.parameters == {"k": 40, "temperature": 0.9, "max_new_tokens": 30}
+    assert run.chunks.get().label == "benign"
+
+
+def test_no_worker_of_the_queue_is_woken(toy, sent, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        generated(count=1)
+    assert sent == []
+
+
+def test_the_same_seed_prints_the_same_lines_with_the_real_language_model(language_model, settings):
+    options = {"count": 3, "seed": 7, "max_new_tokens": 8, "model": settings.LANGUAGE_MODEL, "format": "jsonl"}
+    first = generated(**options)
+    assert len(first) == 3
+    assert all(json.loads(line)["text"] for line in first)
+    assert generated(**options) == first
+
+
+def test_another_seed_prints_other_lines(toy):
+    assert not set(generated(count=3, seed=7, format="text")) & set(generated(count=3, seed=8, format="text"))
+
+
+# --- What is wrong ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"label": "rude"}, "There is no label 'rude'. Choose one of: benign, toxic."),
+        ({"method": "guess"}, "There is no method 'guess'. Choose one of: topk."),
+        ({"format": "xml"}, "There is no format 'xml'. Choose one of: jsonl, text."),
+        ({"count": 0}, "The number of statements must be at least 1, not 0."),
+        ({"seed": -1}, "The seed must be from 0 to 9223372036854775807, not -1."),
+        ({"seed": 2**63}, "The seed must be from 0 to 9223372036854775807, not 9223372036854775808."),
+        ({"k": 0}, "k must be a whole number of at least 1, not 0."),
+        ({"temperature": 0.0}, "temperature must be from 0.01 to 100, not 0.0."),
+        ({"max_new_tokens": 0}, "max_new_tokens must be a whole number of at least 1, not 0."),
+        (
+            {"label": "toxic"},
+            "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more.",
+        ),
+    ],
+)
+def test_a_wrong_argument_ends_with_status_2_and_a_sentence_and_stores_nothing(options, sentence):
+    assert refusal(2, **options) == sentence
+    assert not GenerationRun.objects.exists()
+
+
+def test_an_unknown_group_is_answered_with_those_there_are():
+    known = ", ".join(TargetGroup.objects.values_list("slug", flat=True))
+    assert refusal(2, group="womne") == f"There is no group 'womne'. Choose one of: {known}."
+
+
+def test_an_unknown_model_fails_the_run_and_ends_with_status_1_and_its_sentence():
+    sentence = refusal(1, model="no/such-model")
+    run = GenerationRun.objects.get()
+    assert run.state == "failed"
+    assert sentence == f"Run {run.pk} is failed. {run.failure}"
+    assert run.failure.startswith(
+        "The language model 'no/such-model' cannot be loaded from this machine. Set HUMANVAL_"
+    )
+
+
+def test_ctrl_c_cancels_the_run(monkeypatch):
+    def interrupted(*, run_id):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(working, "work_on_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        generated()
+    assert GenerationRun.objects.get().state == "cancelled"
+
+
+def test_a_run_cancelled_from_the_workspace_ends_with_status_1(toy, monkeypatch):
+    def cancelled_meanwhile(*, run_id):
+        runs.cancel_run(run=GenerationRun.objects.get(pk=run_id))
+
+    monkeypatch.setattr(working, "work_on_run", cancelled_meanwhile)
+    sentence = refusal(1)
+    assert sentence == f"Run {GenerationRun.objects.get().pk} is cancelled."
+
+
+# --- When a worker of the queue joins in ------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_waits_for_a_chunk_that_a_worker_took_up_and_prints_it_too(toy, monkeypatch):
+    monkeypatch.setattr(generate, "SECONDS_BETWEEN_LOOKS", 0.05)
+    work_on_run = working.work_on_run
+    other = []
+
+    def after_another_worker_took_a_chunk(*, run_id):
+        if not other:
+            other.append(working.lease_next_chunk(run_id=run_id))
+            work_on_run(run_id=run_id)
+            other.append(start(lambda: working.work_on_chunk(chunk=other[0])))
+        else:
+            work_on_run(run_id=run_id)
+
+    monkeypatch.setattr(working, "work_on_run", after_another_worker_took_a_chunk)
+    assert len(generated(count=20)) == 20
+    other[1].result(5)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_takes_up_the_chunk_of_a_worker_that_died(toy, monkeypatch):
+    monkeypatch.setattr(generate, "SECONDS_BETWEEN_LOOKS", 0.05)
+    work_on_run = working.work_on_run
+    calls = []
+
+    def after_another_worker_took_a_chunk(*, run_id):
+        if not calls:
+            GenerationChunk.objects.filter(run=run_id, index=0).update(
+                lease_token=uuid4(), lease_expires_at=timezone.now() + timedelta(seconds=0.3), leases=1
+            )
+        calls.append(run_id)
+        work_on_run(run_id=run_id)
+
+    monkeypatch.setattr(working, "work_on_run", after_another_worker_took_a_chunk)
+    assert len(generated(count=20)) == 20
+    assert len(calls) > 2

@@ -1,0 +1,180 @@
+"""What must never be false is a constraint: no way of writing, not only no form, gets past it."""
+
+from datetime import timedelta
+from importlib import import_module
+from uuid import uuid4
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from generation.drawing import duplicate_key
+from generation.models import (
+    TEXT_DIGEST,
+    Demonstration,
+    Generation,
+    GenerationRun,
+    Prompt,
+    TargetGroup,
+)
+from tests.factories import make_demonstrations, make_generation, make_group, make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def a_prompt(text="- one\n-", **fields):
+    return Prompt.objects.create(**{"text": text, "group": make_group(), "label": "benign"} | fields)
+
+
+def two_demonstrations():
+    make_demonstrations(texts=["one sails", "two row"])
+    return Demonstration.objects.all()
+
+
+def two_generations_of_a_run():
+    """Statements “rain fell” and “snow fell” at the first two places of a run."""
+    run = make_run(count=2)
+    chunk = run.chunks.get()
+    for position, text in enumerate(["rain fell", "snow fell"]):
+        make_generation(text, run=run, chunk=chunk, position=position)
+    return run.generations.all()
+
+
+def two_chunks():
+    return make_run(count=32).chunks.all()
+
+
+NOW = timezone.now()
+
+# The constraint, rows that keep it, and the change that would break it.
+BREACHES = [
+    ("demonstration_once_a_set", two_demonstrations, {"text": "one sails"}),
+    ("demonstration_label_known", two_demonstrations, {"label": "rude"}),
+    ("demonstration_has_text", two_demonstrations, {"text": " \t "}),
+    ("demonstration_on_one_line", two_demonstrations, {"text": "one\nsails"}),
+    ("prompt_once_a_set", lambda: [a_prompt(), a_prompt("- two\n-")] and Prompt.objects.all(), {"text": "- one\n-"}),
+    ("prompt_label_known", lambda: a_prompt() and Prompt.objects.all(), {"label": "rude"}),
+    ("run_state_known", lambda: make_run() and GenerationRun.objects.all(), {"state": "lost", "ended_at": NOW}),
+    ("run_method_known", lambda: make_run() and GenerationRun.objects.all(), {"method": "guess"}),
+    ("run_ended_when_its_state_says_so", lambda: make_run() and GenerationRun.objects.all(), {"state": "finished"}),
+    ("run_ended_when_its_state_says_so", lambda: make_run() and GenerationRun.objects.all(), {"ended_at": NOW}),
+    (
+        "run_failed_with_a_reason",
+        lambda: make_run() and GenerationRun.objects.all(),
+        {"state": "failed", "ended_at": NOW},
+    ),
+    ("run_failed_with_a_reason", lambda: make_run() and GenerationRun.objects.all(), {"failure": "No reason."}),
+    ("chunk_once_a_run", two_chunks, {"index": 0}),
+    ("chunk_has_a_size", two_chunks, {"size": 0}),
+    ("chunk_label_known", two_chunks, {"label": "rude"}),
+    ("chunk_lease_has_an_end", two_chunks, {"lease_token": uuid4()}),
+    ("chunk_lease_has_an_end", two_chunks, {"lease_expires_at": NOW}),
+    (
+        "chunk_finished_is_not_leased",
+        two_chunks,
+        {"finished_at": NOW, "lease_token": uuid4(), "lease_expires_at": NOW + timedelta(minutes=1)},
+    ),
+    ("generation_once_a_place", two_generations_of_a_run, {"position": 0}),
+    ("generation_text_once_a_run", two_generations_of_a_run, {"text": "Rain FELL"}),
+    ("generation_of_a_run_has_its_place", two_generations_of_a_run, {"position": None}),
+    ("generation_of_a_run_has_its_place", two_generations_of_a_run, {"chunk": None}),
+    ("generation_of_a_run_has_its_place", two_generations_of_a_run, {"run": None}),
+    ("generation_label_known", two_generations_of_a_run, {"label": "rude"}),
+    ("generation_method_known", two_generations_of_a_run, {"method": "guess"}),
+    ("generation_has_text", two_generations_of_a_run, {"text": " \n\t"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "rows", "change"), BREACHES, ids=[f"{name}-{i}" for i, (name, *_) in enumerate(BREACHES)]
+)
+def test_no_update_breaks_a_constraint(constraint, rows, change):
+    rows = rows()
+    with pytest.raises(IntegrityError, match=f'"{constraint}"'), transaction.atomic():
+        rows.update(**change)
+
+
+def test_every_named_constraint_is_tried_above():
+    named = {
+        constraint.name
+        for model in apps.get_app_config("generation").get_models()
+        for constraint in model._meta.constraints
+    }
+    assert named == {name for name, *_ in BREACHES}
+
+
+@pytest.mark.parametrize("text", ["Rain FELL", "İZMİR", "ÁÉÎ Straße ΟΔΟΣ", "ǅ \N{GRINNING FACE}", "a\tB"])
+def test_the_database_and_drawing_agree_on_what_a_duplicate_is(text):
+    generation = make_generation(text)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT md5(%s)", [duplicate_key(text)])
+        [digest] = cursor.fetchone()
+    assert Generation.objects.annotate(digest=TEXT_DIGEST).get(digest=digest) == generation
+
+
+def test_statements_outside_of_runs_may_be_the_same():
+    make_generation("rain fell")
+    make_generation("rain fell")
+    assert Generation.objects.filter(text="rain fell").count() == 2
+
+
+def test_the_same_sentence_may_be_a_demonstration_of_two_groups():
+    make_demonstrations(make_group("women"), texts=["we sail"])
+    make_demonstrations(make_group("asian"), texts=["we sail"])
+    assert Demonstration.objects.filter(text="we sail").count() == 2
+
+
+def test_what_a_run_is_made_of_cannot_be_deleted_under_it():
+    run = two_generations_of_a_run()[0].run
+    for protected in (run, run.chunks.get(), run.chunks.get().group):
+        with pytest.raises(Exception, match="protected foreign keys"):
+            protected.delete()
+
+
+def test_prompts_are_drawn_from_demonstrations_in_use_of_the_group_and_label_in_the_order_of_their_text():
+    women, asian = make_group("women"), make_group("asian")
+    make_demonstrations(women, texts=["we swim", "we dive", "we row"])
+    make_demonstrations(women, label="toxic", texts=["they sink"])
+    make_demonstrations(asian, texts=["we sail"])
+    Demonstration.objects.filter(text="we row").update(retired_at=NOW)
+    usable = Demonstration.objects.usable(women, "benign")
+    assert [demonstration.text for demonstration in usable] == ["we dive", "we swim"]
+
+
+def test_a_run_with_a_chunk_that_nobody_holds_is_waiting():
+    free, held, half_held, lapsed, ended = (make_run(count=32) for _ in range(5))
+    lease = {"lease_token": uuid4(), "lease_expires_at": timezone.now() + timedelta(minutes=1)}
+    held.chunks.update(**lease)
+    half_held.chunks.filter(index=0).update(**lease)
+    lapsed.chunks.update(**lease | {"lease_expires_at": timezone.now() - timedelta(seconds=1)})
+    GenerationRun.objects.filter(pk=ended.pk).update(state="cancelled", ended_at=NOW)
+    assert set(GenerationRun.objects.waiting()) == {free, half_held, lapsed}
+
+
+def test_a_run_whose_chunks_are_finished_or_held_is_not_waiting():
+    run = make_run(count=32)
+    run.chunks.filter(index=0).update(finished_at=NOW)
+    run.chunks.filter(index=1).update(lease_token=uuid4(), lease_expires_at=timezone.now() + timedelta(minutes=1))
+    assert not GenerationRun.objects.waiting().exists()
+
+
+def test_the_migration_makes_the_thirteen_groups_of_the_release_in_the_order_of_the_paper():
+    migration = import_module("generation.migrations.0002_target_groups")
+    TargetGroup.objects.all().delete()
+    migration.add_groups(apps, schema_editor=None)
+    assert list(TargetGroup.objects.values_list("slug", flat=True)) == [
+        "black",
+        "asian",
+        "native_american",
+        "latino",
+        "jewish",
+        "muslim",
+        "chinese",
+        "mexican",
+        "middle_east",
+        "lgbtq",
+        "women",
+        "mental_dis",
+        "physical_dis",
+    ]
