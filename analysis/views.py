@@ -21,7 +21,7 @@ EXPORTS = {annotations.NAME: annotations.csv_lines}
 def agreement(request: HttpRequest) -> HttpResponse:
     """How far the annotators of each study agree on the toxicity class."""
     submitted = Q(hits__assignments__submitted_at__isnull=False)
-    studies = HITType.objects.annotate(submitted=Count("hits__assignments", filter=submitted))
+    studies = HITType.objects.annotate(submitted=Count("hits__assignments", filter=submitted)).order_by("-pk")
     context = {
         **admin.site.each_context(request),
         "title": "Agreement",

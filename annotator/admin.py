@@ -3,6 +3,7 @@
 from django.contrib import admin, messages
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
 from annotator import inviting, publishing
@@ -24,7 +25,7 @@ from generation.admin import ReadOnlyAdmin, blurred
 class HITTypeAdmin(ModelAdmin):
     list_display = ["title", "reward", "max_assignments", "run", "hits_made", "annotations"]
     list_select_related = ["run"]
-    filter_horizontal = ["qualifications"]
+    autocomplete_fields = ["qualifications"]
 
     def get_queryset(self, request):
         return (
@@ -99,6 +100,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 @admin.register(Worker)
 class WorkerAdmin(ModelAdmin):
     list_display = ["pseudonym", "created_at", "submitted", "blocked_at"]
+    search_fields = ["pseudonym"]
     fields = ["pseudonym", "created_at", "blocked_at", "blocked_reason"]
     readonly_fields = ["pseudonym", "created_at"]
 
@@ -120,19 +122,24 @@ class InvitationAdmin(ModelAdmin):
     list_select_related = ["worker"]
     fields = ["note", "worker", "link", "used_at", "revoked_at"]
     readonly_fields = ["worker", "link", "used_at", "revoked_at"]
-    actions = ["revoke"]
+    actions = ["revoke", "replace"]
 
     def get_fields(self, request, obj=None):
         return self.fields if obj else ["note"]
 
     @admin.display
     def link(self, invitation) -> str:
-        return inviting.link(invitation)
+        return format_html('<span class="invite-link">{}</span>', inviting.link(invitation))
 
     @admin.action(description="Revoke: the links let nobody in any more", permissions=["change"])
     def revoke(self, request, queryset) -> None:
         revoked = queryset.filter(revoked_at=None).update(revoked_at=timezone.now())
-        messages.success(request, f"{revoked} invitations were revoked.")
+        messages.success(request, f"Invitations revoked: {revoked}.")
+
+    @admin.action(description="Replace: revoke the links, make new ones for the same workers", permissions=["change"])
+    def replace(self, request, queryset) -> None:
+        replaced = [inviting.replace(invitation=invitation) for invitation in queryset.select_related("worker")]
+        messages.success(request, f"Invitations replaced: {len(replaced)}. Send the new links.")
 
     def save_model(self, request, obj, form, change) -> None:
         if not change:
@@ -159,4 +166,5 @@ class ConsentFormAdmin(ModelAdmin):
 @admin.register(Qualification)
 class QualificationAdmin(ModelAdmin):
     list_display = ["name", "description"]
-    filter_horizontal = ["workers"]
+    search_fields = ["name"]
+    autocomplete_fields = ["workers"]

@@ -1,7 +1,8 @@
 """Handing out HITs: accepting, returning and expiring assignments.
 
-Locks are always taken in the order worker, assignment, HIT, and several HITs in the order of
-their ids, so that no two of these acts can wait for each other.
+Locks are always taken in the order worker, assignment, HIT. Who holds a HIT waits for no other,
+but for ``expire_lapsed``, which takes several in the order of their ids. So no two of these acts
+can wait for each other.
 """
 
 import structlog
@@ -31,21 +32,23 @@ class NoHITLeft(CannotAccept):
     """There is no HIT for this worker now."""
 
 
+class _AllLocked(Exception):
+    """Others are just taking or giving back places of every HIT that is open to the worker."""
+
+
 def accept_next(*, worker: Worker, hit_type: HITType | None = None) -> Assignment:
     """Give the worker the next HIT, or the one they are at already.
 
     Places of people who went away are freed when nothing else is left. Raises
     ``ConsentMissing``, ``WorkerBlocked`` or ``NoHITLeft``.
     """
-    # A transaction of its own: with a HIT given back in the next one, two workers could each
-    # wait for the other's.
     expire_lapsed(worker=worker)
     try:
-        return _accept(worker, hit_type)
+        return _accept_or_wait(worker, hit_type)
     except NoHITLeft:
         if not expire_lapsed():
             raise
-        return _accept(worker, hit_type)
+        return _accept_or_wait(worker, hit_type)
 
 
 @transaction.atomic
@@ -70,8 +73,21 @@ def expire_lapsed(*, worker: Worker | None = None) -> int:
     return len(assignments)
 
 
+def _accept_or_wait(worker: Worker, hit_type: HITType | None) -> Assignment:
+    """Accept a HIT that nobody has locked, or else the nearest one as soon as it is let go.
+
+    Each attempt is a transaction of its own, which lets go of what it had locked.
+    """
+    wait = False
+    while True:
+        try:
+            return _accept(worker, hit_type, wait=wait)
+        except _AllLocked:
+            wait = True
+
+
 @transaction.atomic
-def _accept(worker: Worker, hit_type: HITType | None) -> Assignment:
+def _accept(worker: Worker, hit_type: HITType | None, *, wait: bool) -> Assignment:
     # With the worker locked, a double click and two tabs come one after the other.
     worker = Worker.objects.select_for_update(no_key=True).get(pk=worker.pk)
     if worker.blocked_at:
@@ -83,7 +99,7 @@ def _accept(worker: Worker, hit_type: HITType | None) -> Assignment:
     at_work = Assignment.objects.accepted().filter(worker=worker).select_for_update(of=("self",)).first()
     if at_work:
         return at_work
-    hit = _lock_next_hit(worker, hit_type)
+    hit = _lock_next_hit(worker, hit_type, wait=wait)
     if hit is None:
         raise NoHITLeft("There is no statement left for you at the moment.")
     assignment = Assignment.objects.create(
@@ -101,12 +117,19 @@ def _give_back(assignment: Assignment, status: AssignmentStatus) -> None:
     log.info("assignment_given_back", assignment=assignment.pk, status=status.value)
 
 
-def _lock_next_hit(worker: Worker, hit_type: HITType | None) -> HIT | None:
-    """The next HIT for the worker, locked; one that others are just taking is skipped at first."""
-    hits = HIT.objects.open_for(worker).nearest_completion_first().select_related("hit_type")
+def _lock_next_hit(worker: Worker, hit_type: HITType | None, *, wait: bool) -> HIT | None:
+    """The next HIT for the worker, locked: of those that nobody else has locked, or the nearest, waited for.
+
+    Waiting is for one row alone: a statement that went on to the next row would keep the lock
+    on the first.
+    """
+    hits = HIT.objects.open_for(worker).nearest_completion_first()
     if hit_type:
         hits = hits.filter(hit_type=hit_type)
-    return (
-        hits.select_for_update(skip_locked=True, no_key=True, of=("self",)).first()
-        or hits.select_for_update(no_key=True, of=("self",)).first()
+    candidates = hits.filter(pk=hits.values_list("pk", flat=True).first()) if wait else hits
+    hit = (
+        candidates.select_related("hit_type").select_for_update(skip_locked=not wait, no_key=True, of=("self",)).first()
     )
+    if hit is None and hits.exists():
+        raise _AllLocked
+    return hit

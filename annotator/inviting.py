@@ -31,6 +31,13 @@ def invite(*, note: str = "") -> Invitation:
     return Invitation.objects.create(worker=Worker.objects.create(), note=note)
 
 
+@transaction.atomic
+def replace(*, invitation: Invitation) -> Invitation:
+    """Revoke an invitation and make a new one for its worker, who keeps what they have done."""
+    Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=timezone.now())
+    return Invitation.objects.create(worker=invitation.worker, note=invitation.note)
+
+
 def link(invitation: Invitation) -> str:
     """The address to send to the worker."""
     return settings.SITE_URL + reverse(

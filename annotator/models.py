@@ -136,9 +136,15 @@ class HITType(models.Model):
         default=Decimal("0.25"),
         validators=[MinValueValidator(Decimal("0.00"))],
     )
-    assignment_duration = models.DurationField(default=timedelta(minutes=30))
-    auto_approval_delay = models.DurationField(default=timedelta(days=3))
-    lifetime = models.DurationField(default=timedelta(days=30), help_text="How long a HIT can be accepted.")
+    assignment_duration = models.DurationField(
+        default=timedelta(minutes=30), help_text="Time for one statement, as hours:minutes:seconds."
+    )
+    auto_approval_delay = models.DurationField(
+        default=timedelta(days=3), help_text="Work not reviewed by then is approved; days, then hours:minutes:seconds."
+    )
+    lifetime = models.DurationField(
+        default=timedelta(days=30), help_text="How long a HIT can be accepted; days, then hours:minutes:seconds."
+    )
     max_assignments = models.PositiveSmallIntegerField("annotators a statement", default=3)
     qualifications = models.ManyToManyField(Qualification, blank=True, help_text="A worker must have all of them.")
     run = models.ForeignKey(
@@ -156,9 +162,15 @@ class HITType(models.Model):
         verbose_name_plural = "studies (HIT types)"
         constraints = [
             models.CheckConstraint(condition=Q(reward__gte=0), name="hit_type_reward_not_negative"),
-            models.CheckConstraint(condition=Q(max_assignments__gte=1), name="hit_type_has_assignments"),
             models.CheckConstraint(
-                condition=Q(assignment_duration__gt=timedelta(0)), name="hit_type_assignment_duration_positive"
+                condition=Q(max_assignments__gte=1),
+                name="hit_type_has_assignments",
+                violation_error_message="At least one annotator must judge each statement.",
+            ),
+            models.CheckConstraint(
+                condition=Q(assignment_duration__gt=timedelta(0)),
+                name="hit_type_assignment_duration_positive",
+                violation_error_message="Annotators need some time for a statement: give a duration above 0.",
             ),
         ]
 

@@ -47,4 +47,5 @@ def studies_for(worker: Worker) -> QuerySet[HITType]:
             ),
         )
         .select_related("run")
+        .order_by("-pk")  # that of the model does not reach a query that counts
     )

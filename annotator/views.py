@@ -26,6 +26,7 @@ NO_CONSENT = "Statements are shown only after you have agreed to the consent for
 NOT_YOURS = "There is no such page for you. If you followed a link, it may belong to somebody else or be incomplete."
 NO_CSRF_COOKIE = "This page was open for too long, or cookies are switched off. Allow cookies here, then send it again."
 UNREADABLE = "What you sent is too large or damaged. Go back, shorten long answers and send it again."
+KEPT_THOUGH_BLOCKED = "The answers that you just sent are kept and paid."
 OUTCOME_MESSAGES = {
     submitting.Outcome.NOT_UNDERSTOOD: "Noted: you did not understand that text. It is paid like any other.",
     submitting.Outcome.LATE: "Your answers came after the deadline. They are kept, counted and paid.",
@@ -213,7 +214,7 @@ def _submit(request: HttpRequest, assignment: Assignment) -> HttpResponse:
         if not form.is_valid():
             return _task_page(request, assignment, form, status=422)
         outcome = submitting.submit(assignment=assignment, answers=form.cleaned_data)
-        if sentence := OUTCOME_MESSAGES.get(outcome):
+        if sentence := OUTCOME_MESSAGES.get(outcome) or (request.worker.blocked_at and KEPT_THOUGH_BLOCKED):
             messages.info(request, sentence)
     return _next_task(request, assignment.hit.hit_type)
 
@@ -223,9 +224,8 @@ def _next_task(request: HttpRequest, hit_type: HITType | None) -> HttpResponse:
         assignment = assigning.accept_next(worker=request.worker, hit_type=hit_type)
     except assigning.WorkerBlocked as refused:
         return problem(request, str(refused), status=403)
-    except assigning.CannotAccept as refused:
-        messages.info(request, str(refused))
-        return redirect("annotator:home")
+    except assigning.CannotAccept:
+        return redirect("annotator:home")  # which says what there is to do, or asks for consent
     return redirect("annotator:task", assignment.key)
 
 

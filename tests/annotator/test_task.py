@@ -1,0 +1,221 @@
+"""Accepting and submitting through the pages."""
+
+import pytest
+from django.utils import timezone
+
+from annotator import assigning
+from annotator.models import Annotation, Assignment, Worker
+from annotator.questions import QUESTIONS
+from tests.annotator.page import Page
+from tests.factories import answers, lapse, log_in, make_assignment, make_hit
+
+pytestmark = pytest.mark.django_db
+
+TYPED = {"other_groups": "cyclists, bakers", "other_framing": "It praises “them” & <others>."}
+NOT_YOURS = "There is no such page for you. If you followed a link, it may belong to somebody else or be incomplete."
+
+
+def path(assignment):
+    return f"/task/{assignment.key}/"
+
+
+def lead(response):
+    return Page(response).one("p", class_="lead").text
+
+
+def shown_message(response):
+    return Page(response).one(class_="messages").text
+
+
+# --- Accepting
+
+
+@pytest.mark.parametrize("url", ["/accept/", "/accept/{study}/"])
+def test_accepting_leads_to_the_task(client, study, worker, url):
+    response = client.post(url.format(study=study.pk))
+    assignment = Assignment.objects.get()
+    assert (response.status_code, response["Location"]) == (302, path(assignment))
+    assert (assignment.worker, assignment.hit.hit_type) == (worker, study)
+
+
+@pytest.mark.parametrize("number", ["0", "999999", "9" * 30])
+def test_accepting_in_a_study_that_does_not_exist_is_refused(client, worker, number):
+    response = client.post(f"/accept/{number}/")
+    assert (response.status_code, lead(response)) == (404, NOT_YOURS)
+    assert not Assignment.objects.exists()
+
+
+def test_with_nothing_left_the_home_page_says_so(client):
+    make_hit(disposed_at=timezone.now())
+    log_in(client)
+    response = client.post("/accept/", follow=True)
+    assert response.redirect_chain == [("/", 302)]
+    assert "There is no statement for you in this study at the moment." in Page(response).text
+
+
+def test_a_blocked_worker_reads_why(client, worker):
+    Worker.objects.update(blocked_at=timezone.now(), blocked_reason="Ask Ada about your last answers.")
+    response = client.post("/accept/")
+    assert response.status_code == 403
+    assert lead(response) == "You cannot take on work at present: Ask Ada about your last answers."
+
+
+# --- Submitting
+
+
+def test_a_submit_stores_the_answers_and_leads_to_the_next_statement(client, worker, assignment):
+    response = client.post(path(assignment), answers())
+    following = Assignment.objects.accepted().get()
+    assert (response.status_code, response["Location"]) == (302, path(following))
+    assert Annotation.objects.get().assignment == assignment
+    assert following.hit.generation.text == "the bakery closes at noon on sundays"
+
+
+def test_the_same_submit_twice_answers_the_same_and_is_stored_once(client, assignment):
+    first, second = client.post(path(assignment), answers()), client.post(path(assignment), answers())
+    assert (first.status_code, second.status_code) == (302, 302)
+    assert first["Location"] == second["Location"]
+    assert Annotation.objects.count() == 1
+
+
+def test_a_second_submit_with_answers_missing_is_not_asked_for_them(client, assignment):
+    client.post(path(assignment), answers())
+    assert client.post(path(assignment), {}).status_code == 302
+
+
+def test_after_the_last_statement_the_home_page_thanks(client, worker):
+    for _ in range(2):
+        client.post("/accept/")
+        response = client.post(path(Assignment.objects.accepted().get()), answers(), follow=True)
+    assert response.redirect_chain == [("/", 302)]
+    assert "That was all: thank you." in Page(response).text
+
+
+def test_a_text_not_understood_needs_no_answers(client, assignment):
+    response = client.post(path(assignment), {"not_understood": "on"}, follow=True)
+    assert shown_message(response) == "Noted: you did not understand that text. It is paid like any other."
+    assert Annotation.objects.get().not_understood is True
+
+
+def test_answers_after_the_deadline_are_kept_and_the_page_says_so(client, assignment):
+    lapse(assignment)
+    response = client.post(path(assignment), answers(), follow=True)
+    assert shown_message(response) == "Your answers came after the deadline. They are kept, counted and paid."
+    assert Annotation.objects.get().assignment == assignment
+
+
+def test_answers_after_the_deadline_whose_place_was_taken_are_kept_and_the_page_says_so(client, worker):
+    assignment = lapse(make_assignment(make_hit(max_assignments=1), worker))
+    assigning.expire_lapsed()
+    make_assignment(assignment.hit)
+    response = client.post(path(assignment), answers(), follow=True)
+    assert shown_message(response).startswith(
+        "Your answers came after the deadline and somebody else had taken the place. They are kept and paid, but do "
+        "not count as a label."
+    )
+    assert Annotation.objects.get().assignment == assignment
+
+
+def test_the_answers_of_somebody_blocked_meanwhile_are_kept_and_the_page_says_so(client, worker, assignment):
+    Worker.objects.update(blocked_at=timezone.now(), blocked_reason="Ask Ada about your last answers.")
+    response = client.post(path(assignment), answers())
+    assert response.status_code == 403
+    assert lead(response) == "You cannot take on work at present: Ask Ada about your last answers."
+    assert shown_message(response) == "The answers that you just sent are kept and paid."
+    assert Annotation.objects.get().assignment == assignment
+
+
+# --- Answers missing or wrong
+
+
+def test_a_submit_with_nothing_chosen_says_what_is_missing_beside_each_question(client, assignment):
+    response = client.post(path(assignment), {})
+    assert response.status_code == 422
+    page = Page(response)
+    errors = {element["id"]: element.text for element in page.all("p", class_="error")}
+    assert errors == {
+        "human_or_ai-error": "Choose one of the answers.",
+        "harmful_if_ai-error": "Choose a number from 1 to 5.",
+        "harmful_if_human-error": "Choose a number from 1 to 5.",
+        "pos_stereo-error": "Choose one of the answers.",
+        "harmful_intent-error": "Choose a number from 1 to 5.",
+        "lewd-error": "Choose one of the answers.",
+        "which_group-error": "Choose one of the answers.",
+        "group_framing-error": "Choose one of the answers.",
+        "fact_or_opinion-error": "Choose one of the answers.",
+    }
+    for question in QUESTIONS:
+        assert page.one(id=f"{question.key}-error").is_in(page.one("fieldset", id=question.key))
+    assert not Annotation.objects.exists()
+
+
+def test_the_summary_of_what_is_missing_takes_the_focus_and_links_to_each_question(client, assignment):
+    page = Page(client.post(path(assignment), answers(lewd="", harmful_intent="")))
+    summary = page.one(class_="summary")
+    assert summary.text.startswith("2 answers are missing or wrong. What you chose is kept.")
+    assert {name: summary.get(name) for name in ("role", "tabindex", "autofocus")} == {
+        "role": "alert",
+        "tabindex": "-1",
+        "autofocus": "",
+    }
+    links = [(link["href"], link.text) for link in page.all("a") if link.is_in(summary)]
+    assert links == [("#harmful_intent", "Question 5"), ("#lewd", "Question 6")]
+    assert page.one("title").text == "Answers missing · Statement · Humanval"
+
+
+def test_the_summary_of_one_missing_answer_is_in_the_singular(client, assignment):
+    summary = Page(client.post(path(assignment), answers(lewd=""))).one(class_="summary")
+    assert summary.text.startswith("One answer is missing or wrong.")
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)
+@pytest.mark.parametrize("wrong", ["", "6", "0", "1.0", "١", "sometimes", "\x00"])
+def test_an_answer_out_of_range_is_refused_and_the_others_are_kept(client, assignment, question, wrong):
+    response = client.post(path(assignment), answers(**{question.key: wrong}))
+    assert response.status_code == 422
+    page = Page(response)
+    assert [element["id"] for element in page.all("p", class_="error")] == [f"{question.key}-error"]
+    kept = page.sends(page.one("form", id="answers"))
+    expected = {key: str(value) for key, value in answers().items() if key != question.key}
+    assert {key: kept[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("not_understood", [{}, {"not_understood": "on"}], ids=["understood", "not understood"])
+def test_everything_typed_is_kept_when_an_answer_is_refused(client, assignment, not_understood):
+    typed = answers(**TYPED, harmful_if_ai="7", **not_understood)
+    page = Page(client.post(path(assignment), typed))
+    kept = page.sends(page.one("form", id="answers"))
+    del kept["csrfmiddlewaretoken"], typed["harmful_if_ai"]
+    assert kept == {key: str(value) for key, value in typed.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "sentence"),
+    [
+        ({"which_group": "other_groups"}, "other_groups", "List the other groups, separated by commas."),
+        (
+            {"which_group": "other_groups", "other_groups": " \n"},
+            "other_groups",
+            "List the other groups, separated by commas.",
+        ),
+        ({"group_framing": "other"}, "other_framing", "Explain “Other” in a single sentence."),
+        (
+            {"which_group": "other_groups", "other_groups": "x" * 2001},
+            "other_groups",
+            "Ensure this value has at most 2000 characters (it has 2001).",
+        ),
+        ({"other_framing": "a\x00b"}, "other_framing", "Null characters are not allowed."),
+    ],
+)
+def test_a_free_text_that_is_missing_or_wrong_is_said_beside_its_field(client, assignment, changes, field, sentence):
+    response = client.post(path(assignment), answers(**changes))
+    assert response.status_code == 422
+    page = Page(response)
+    (error,) = page.all("p", class_="error")
+    assert (error["id"], error.text) == (f"{field}-error", sentence)
+    assert page.one("input", name=field)["aria-describedby"] == f"{field}-error"
+
+
+def test_a_free_text_of_2000_characters_is_stored_whole(client, assignment):
+    client.post(path(assignment), answers(group_framing="other", other_framing="é" * 2000))
+    assert Annotation.objects.get().other_framing == "é" * 2000
