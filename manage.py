@@ -11,8 +11,9 @@ if __name__ == "__main__":
     except ModuleNotFoundError:
         sys.exit("Django is not installed in this Python. Run `make install`, then .venv/bin/python manage.py …")
     from config.embedded import EmbeddedDatabaseError
+    from config.state import StateFolderError
 
     try:
         execute_from_command_line(sys.argv)
-    except EmbeddedDatabaseError as error:
+    except (EmbeddedDatabaseError, StateFolderError) as error:
         sys.exit(f"{error}")

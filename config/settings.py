@@ -232,6 +232,7 @@ UNFOLD = {
     "SITE_HEADER": "Humanval",
     "SITE_SUBHEADER": "Human validation of generated text",
     "SITE_SYMBOL": "how_to_reg",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("annotator/icon.svg")}],
     "SHOW_HISTORY": True,
     "DASHBOARD_CALLBACK": "analysis.dashboards.overview",
     "COLORS": {

@@ -12,10 +12,19 @@ from pathlib import Path
 SECRET_BYTES = 48
 
 
+class StateFolderError(RuntimeError):
+    """The state folder cannot be used; the message says why and what to do."""
+
+
 def make_state_folder(folder: Path) -> Path:
     """Create the state folder if it is missing and return its resolved path."""
     folder = folder.expanduser().resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StateFolderError(
+            f"The state folder {folder} cannot be made: {error.strerror}. Set HUMANVAL_VAR to a folder that can."
+        ) from error
     return folder
 
 
@@ -26,15 +35,25 @@ def secret(folder: Path, name: str) -> str:
     all of them read the same secret.
     """
     path = folder / name
-    if not path.exists():
-        scratch = _private_scratch(path, secrets.token_urlsafe(SECRET_BYTES))
-        try:
-            os.link(scratch, path)
-        except FileExistsError:
-            pass  # another process was first: its secret is the one in force
-        finally:
-            os.unlink(scratch)
-    return path.read_text()
+    try:
+        if not path.exists():
+            _make_secret(path)
+        return path.read_text()
+    except OSError as error:
+        raise StateFolderError(
+            f"{path} cannot be made or read: {error.strerror}. Run Humanval as the user who owns {folder}, "
+            "or set HUMANVAL_VAR to a folder of your own."
+        ) from error
+
+
+def _make_secret(path: Path) -> None:
+    scratch = _private_scratch(path, secrets.token_urlsafe(SECRET_BYTES))
+    try:
+        os.link(scratch, path)
+    except FileExistsError:
+        pass  # another process was first: its secret is the one in force
+    finally:
+        os.unlink(scratch)
 
 
 def write_private(path: Path, text: str) -> None:

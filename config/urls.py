@@ -5,6 +5,8 @@ from rest_framework.routers import SimpleRouter
 from analysis import views as analysis
 from generation.api import RunViewSet
 
+admin.site.index_title = "Overview"
+
 api = SimpleRouter()
 api.register("runs", RunViewSet)
 

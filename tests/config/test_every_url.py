@@ -1,0 +1,261 @@
+"""Every address of the project, asked for as each role: nobody gets more than is written down here.
+
+A new address fails here until its row says what each role may see.
+"""
+
+import re
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.contrib.contenttypes.models import ContentType
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from annotator import inviting
+from annotator.models import Qualification
+from config.roles import RESEARCHER
+from generation.models import Demonstration
+from tests.factories import accept, answers, consenting_worker, make_hit, make_run
+
+pytestmark = pytest.mark.django_db
+
+ROLES = ("anonymous", "annotator", "researcher", "admin")
+LOG_IN = "log in"  # a redirect to the workspace's log-in page
+
+# What GET answers to: anonymous, annotator, researcher, admin.
+PAGES = {
+    "annotator:home": (200, 200, 200, 200),
+    "annotator:invitation": (302, 302, 302, 302),
+    "annotator:consent": (403, 200, 403, 403),
+    "annotator:declined": (200, 200, 200, 200),
+    "annotator:accept_any": (405, 405, 405, 405),
+    "annotator:accept": (405, 405, 405, 405),
+    "annotator:task": (403, 200, 403, 403),
+    "annotator:return": (405, 405, 405, 405),
+    "annotator:stop": (405, 405, 405, 405),
+    "agreement": (LOG_IN, LOG_IN, 200, 200),
+    "export": (LOG_IN, LOG_IN, 200, 200),
+    "download": (LOG_IN, LOG_IN, 200, 200),
+    "generationrun-list": (403, 403, 200, 200),
+    "generationrun-detail": (403, 403, 200, 200),
+    "admin:index": (LOG_IN, LOG_IN, 200, 200),
+    "admin:app_list": (LOG_IN, LOG_IN, 200, 200),
+    "admin:search": (LOG_IN, LOG_IN, 200, 200),
+    "admin:login": (200, 200, 302, 302),
+    "admin:logout": (302, 302, 405, 405),
+    "admin:password_change": (LOG_IN, LOG_IN, 200, 200),
+    "admin:password_change_done": (LOG_IN, LOG_IN, 200, 200),
+    "admin:autocomplete": (LOG_IN, LOG_IN, 403, 403),  # without what a form asks it for
+    "admin:jsi18n": (LOG_IN, LOG_IN, 200, 200),
+    "admin:view_on_site": (LOG_IN, LOG_IN, 404, 404),  # nothing of ours has a page outside of the admin
+    "admin:auth_user_password_change": (LOG_IN, LOG_IN, 403, 200),
+    "admin:generation_run_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_run_cancel": (LOG_IN, LOG_IN, 405, 405),
+    "admin/(?P<url>.*)$": (LOG_IN, LOG_IN, 404, 404),
+}
+
+# What POST answers where it does something: again anonymous, annotator, researcher, admin.
+ACTS = {
+    "annotator:consent": (403, 302, 403, 403),
+    "annotator:accept_any": (403, 302, 403, 403),
+    "annotator:accept": (403, 302, 403, 403),
+    "annotator:task": (403, 302, 403, 403),
+    "annotator:return": (403, 302, 403, 403),
+    "annotator:stop": (403, 200, 403, 403),
+    "generationrun-list": (403, 403, 405, 405),
+    "generationrun-detail": (403, 403, 405, 405),
+    "admin:generation_run_cancel": (LOG_IN, LOG_IN, 302, 302),
+}
+
+# What may be done with a model in the admin: by a researcher, by an admin. From it follow its
+# pages: the list, a row and its history take "view", the others the permission of their name.
+# Somebody who may only view gets a row's page without a way to save it.
+MODELS = {
+    "generation_targetgroup": ("view", "view add change delete"),
+    "generation_demonstration": ("view add change", "view add change delete"),
+    "generation_generationrun": ("view add", "view add"),
+    "generation_generation": ("view", "view"),
+    "annotator_hittype": ("view add change", "view add change delete"),
+    "annotator_hit": ("view", "view"),
+    "annotator_assignment": ("view", "view"),
+    "annotator_worker": ("view change", "view add change"),
+    "annotator_invitation": ("view add change", "view add change"),
+    "annotator_consentform": ("view add change", "view add change"),
+    "annotator_qualification": ("view add change", "view add change delete"),
+    "auth_group": ("", "view add change delete"),
+    "auth_user": ("", "view add change delete"),
+}
+NEEDS = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
+
+
+def every_pattern(patterns, namespace="", route=""):
+    """Each address as (name, or its route if it has none; the names of its parameters)."""
+    for pattern in patterns:
+        here = route + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            yield from every_pattern(pattern.url_patterns, inner, here)
+        else:
+            parameters = list(pattern.pattern.converters) or list(pattern.pattern.regex.groupindex)
+            yield f"{namespace}{pattern.name}" if pattern.name else here, parameters
+
+
+EVERY_PATTERN = list(every_pattern(get_resolver().url_patterns))
+
+
+def model_of(name):
+    return next((model for model in MODELS if name.startswith(f"admin:{model}_")), None)
+
+
+def row_redirect(name):
+    """The model whose row an address without a name stands for: it leads on to the row's page."""
+    found = re.fullmatch(r"admin/(\w+)/(\w+)/<path:object_id>/", name)
+    return found and f"{found[1]}_{found[2]}"
+
+
+def expected(name):
+    if name in PAGES:
+        return PAGES[name]
+    if row_redirect(name) in MODELS:
+        return LOG_IN, LOG_IN, 302, 302
+    model = model_of(name)
+    assert model, f"{name} is a new address: say in this file what each role may see there."
+    needed = NEEDS[name.removeprefix(f"admin:{model}_")]
+    researcher, admin = (200 if needed in may.split() else 403 for may in MODELS[model])
+    return LOG_IN, LOG_IN, researcher, admin
+
+
+class World:
+    """A row of everything, and a browser of each role."""
+
+    def __init__(self):
+        self.run = make_run()
+        hit = make_hit()
+        make_hit(hit_type=hit.hit_type)
+        self.worker = consenting_worker()
+        self.assignment = accept(self.worker)
+        self.invitation = self.worker.invitations.create()
+        researchers = Group.objects.get(name=RESEARCHER)
+        self.researcher = User.objects.create(username="ada", is_staff=True)
+        self.researcher.groups.add(researchers)
+        self.admin = User.objects.create(username="bob", is_staff=True, is_superuser=True)
+        self.rows = {
+            "generation_targetgroup": hit.generation.group,
+            "generation_demonstration": Demonstration.objects.first(),
+            "generation_generationrun": self.run,
+            "generation_generation": hit.generation,
+            "annotator_hittype": hit.hit_type,
+            "annotator_hit": hit,
+            "annotator_assignment": self.assignment,
+            "annotator_worker": self.worker,
+            "annotator_invitation": self.invitation,
+            "annotator_consentform": self.assignment.consent.form,
+            "annotator_qualification": Qualification.objects.create(name="reads English"),
+            "auth_group": researchers,
+            "auth_user": self.researcher,
+        }
+
+    def browser(self, role):
+        client = Client()
+        if role == "annotator":
+            client.get(self.path_of_the_link())
+        elif role != "anonymous":
+            client.force_login(getattr(self, role))
+        return client
+
+    def path_of_the_link(self):
+        return inviting.link(self.invitation).removeprefix("http://localhost:8000")
+
+    def address(self, name, parameters):
+        model = row_redirect(name) or model_of(name)
+        values = {
+            "token": self.path_of_the_link().split("/")[2],
+            "hit_type_id": self.rows["annotator_hittype"].pk,
+            "key": self.assignment.key,
+            "name": "annotations",
+            "run_id": self.run.pk,
+            "pk": self.run.pk,
+            "id": self.researcher.pk,
+            "app_label": "annotator",
+            "content_type_id": ContentType.objects.get_for_model(self.run).pk,
+            "object_id": self.rows[model].pk if model else self.run.pk,
+        }
+        if row_redirect(name):
+            return f"/{name}".replace("<path:object_id>", str(values["object_id"]))
+        if name == "admin/(?P<url>.*)$":
+            return "/admin/nowhere/"
+        return reverse(name, kwargs={parameter: values[parameter] for parameter in parameters})
+
+
+def outcome(response):
+    if response.status_code == 302 and response["Location"].startswith("/admin/login/"):
+        return LOG_IN
+    return response.status_code
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def test_every_address_answers_each_role_as_written_down(world):
+    answered = {
+        name: tuple(outcome(world.browser(role).get(world.address(name, parameters))) for role in ROLES)
+        for name, parameters in EVERY_PATTERN
+    }
+    differing = {name: answer for name, answer in answered.items() if answer != expected(name)}
+    assert differing == {}
+
+
+def test_every_row_of_these_tables_is_an_address(world):
+    names = {name for name, _ in EVERY_PATTERN}
+    assert (PAGES.keys() | ACTS.keys()) - names == set()
+    assert {model for model in MODELS if f"admin:{model}_changelist" not in names} == set()
+
+
+@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("role", ROLES)
+def test_every_act_answers_each_role_as_written_down(world, role, name):
+    address = world.address(name, dict(EVERY_PATTERN)[name])
+    response = world.browser(role).post(address, answers(agree="on", version="1"))
+    assert outcome(response) == ACTS[name][ROLES.index(role)]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_role_may_not_do_in_the_admin_cannot_be_posted_either(world, role):
+    browser = world.browser(role)
+    for model, may in MODELS.items():
+        allowed = dict(zip(ROLES, ("", "", *may), strict=True))[role].split()
+        for act in {"add", "change", "delete"} - set(allowed):
+            name = f"admin:{model}_{act}"
+            response = browser.post(world.address(name, dict(EVERY_PATTERN)[name]), {"post": "yes"})
+            refusal = 403 if role in ("researcher", "admin") else LOG_IN
+            assert outcome(response) == refusal, name
+        world.rows[model].refresh_from_db()
+
+
+def test_a_researcher_cannot_open_the_management_of_users(world):
+    browser = world.browser("researcher")
+    for address in ("/admin/auth/", "/admin/auth/user/", "/admin/auth/group/", "/admin/auth/user/add/"):
+        assert browser.get(address).status_code in (403, 404), address
+    assert "/admin/auth/user/" not in browser.get("/admin/").content.decode()
+    assert "/admin/auth/user/" in world.browser("admin").get("/admin/").content.decode()
+
+
+def test_a_user_who_is_not_staff_gets_nothing_of_the_workspace(world):
+    browser = Client()
+    browser.force_login(User.objects.create(username="eve"))
+    for name, parameters in EVERY_PATTERN:
+        if name.startswith(("admin", "agreement", "export", "download")) and PAGES.get(name, [LOG_IN])[0] == LOG_IN:
+            assert outcome(browser.get(world.address(name, parameters))) == LOG_IN, name
+
+
+def test_staff_without_permissions_see_nothing_that_is_stored(world):
+    browser = Client()
+    browser.force_login(User.objects.create(username="eve", is_staff=True))
+    for name, parameters in EVERY_PATTERN:
+        is_of_a_model = (
+            model_of(name) or name in ("agreement", "export", "download") or name.startswith("generationrun")
+        )
+        if is_of_a_model or name == "admin:generation_run_progress":
+            assert browser.get(world.address(name, parameters)).status_code == 403, name

@@ -1,0 +1,59 @@
+"""The roles give exactly the permissions that are written down."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+
+from config.roles import RESEARCHER, give_permissions
+
+pytestmark = pytest.mark.django_db
+
+RESEARCHERS_MAY = {
+    "annotator.add_consentform",
+    "annotator.add_hittype",
+    "annotator.add_invitation",
+    "annotator.add_qualification",
+    "annotator.change_consentform",
+    "annotator.change_hittype",
+    "annotator.change_invitation",
+    "annotator.change_qualification",
+    "annotator.change_worker",
+    "annotator.view_annotation",
+    "annotator.view_assignment",
+    "annotator.view_consentform",
+    "annotator.view_hit",
+    "annotator.view_hittype",
+    "annotator.view_invitation",
+    "annotator.view_qualification",
+    "annotator.view_worker",
+    "generation.add_demonstration",
+    "generation.add_generationrun",
+    "generation.change_demonstration",
+    "generation.change_generationrun",
+    "generation.view_demonstration",
+    "generation.view_generation",
+    "generation.view_generationrun",
+    "generation.view_targetgroup",
+}
+
+
+def researcher():
+    user = User.objects.create(username="ada", is_staff=True)
+    user.groups.add(Group.objects.get(name=RESEARCHER))
+    return user
+
+
+def test_a_researcher_may_do_exactly_this():
+    assert researcher().get_all_permissions() == RESEARCHERS_MAY
+
+
+def test_a_migration_takes_back_what_was_added_by_hand():
+    Group.objects.get(name=RESEARCHER).permissions.add(Permission.objects.get(codename="delete_worker"))
+    give_permissions()
+    assert researcher().get_all_permissions() == RESEARCHERS_MAY
+
+
+def test_a_migration_leaves_other_groups_alone():
+    guests = Group.objects.create(name="guests")
+    guests.permissions.add(Permission.objects.get(codename="view_hit"))
+    give_permissions()
+    assert [permission.codename for permission in guests.permissions.all()] == ["view_hit"]
