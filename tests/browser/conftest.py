@@ -76,8 +76,9 @@ def site(browser) -> Iterator[Site]:
                 state=Path(state),
             )
         finally:
-            os.killpg(process.pid, signal.SIGINT)
-            process.wait(timeout=MINUTES)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+                process.wait(timeout=MINUTES)
             SCREENSHOTS.mkdir(parents=True, exist_ok=True)
             shutil.copy(output, SCREENSHOTS / "make-run.txt")
             wait_for(lambda: not (Path(state) / "postgres" / "postmaster.pid").exists(), MINUTES)
@@ -91,7 +92,7 @@ def own_database() -> Iterator[dict[str, str]]:
         yield {}
         return
     name = f"humanval_browser_{os.getpid()}"
-    server = psycopg2.connect(url)
+    server = psycopg2.connect(urlunsplit(urlsplit(url)._replace(path="/postgres")))
     server.autocommit = True
     with server.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
