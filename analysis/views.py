@@ -9,12 +9,11 @@ from django.utils import timezone
 
 from analysis.agreement import Figure, UndefinedAgreement, agreement_table
 from analysis.bootstrap import Interval, bootstrap_interval
-from analysis.exports import annotations
+from analysis.exports import EXPORTS
 from analysis.ratings import toxicity_classes
 from annotator.models import Annotation, HITType
 
 READ_ANNOTATIONS = "annotator.view_annotation"
-EXPORTS = {annotations.NAME: annotations.csv_lines}
 
 
 @permission_required(READ_ANNOTATIONS, raise_exception=True)

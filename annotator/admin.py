@@ -112,6 +112,10 @@ class WorkerAdmin(ModelAdmin):
     def submitted(self, worker) -> int:
         return worker.submitted
 
+    def has_add_permission(self, request) -> bool:
+        """Workers are made with their invitation: one without a link could not come in."""
+        return False
+
     def has_delete_permission(self, request, obj=None) -> bool:
         return False
 

@@ -110,6 +110,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "wake runs that nobody works on": {"task": "generation.wake_open_runs", "schedule": 5.0, "options": {"expires": 5}},
     "publish new statements": {"task": "annotator.publish_new_statements", "schedule": 3.0, "options": {"expires": 3}},
+    "clear lapsed sessions": {"task": "config.clear_sessions", "schedule": 24 * 3600.0},
     "expire lapsed assignments": {"task": "annotator.expire_assignments", "schedule": 30.0, "options": {"expires": 30}},
 }
 

@@ -78,7 +78,7 @@ MODELS = {
     "annotator_hittype": ("view add change", "view add change delete"),
     "annotator_hit": ("view", "view"),
     "annotator_assignment": ("view", "view"),
-    "annotator_worker": ("view change", "view add change"),
+    "annotator_worker": ("view change", "view change"),
     "annotator_invitation": ("view add change", "view add change"),
     "annotator_consentform": ("view add change", "view add change"),
     "annotator_qualification": ("view add change", "view add change delete"),

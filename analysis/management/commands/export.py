@@ -6,9 +6,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.exports import annotations
-
-EXPORTS = {annotations.NAME: annotations.csv_lines}
+from analysis.exports import EXPORTS
 
 
 class Command(BaseCommand):
