@@ -7,6 +7,7 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import MD5
 from django.utils import timezone
 
@@ -70,6 +71,12 @@ def keep_lease(*, chunk: GenerationChunk) -> None:
     if not ours.update(lease_expires_at=end):
         raise LeaseLost(f"{chunk} is not ours any more.")
     chunk.lease_expires_at = end
+
+
+def give_back_chunk(*, chunk: GenerationChunk) -> None:
+    """Let others take a chunk up at once; a worker that stops in good order does not count against it."""
+    ours = GenerationChunk.objects.unfinished().filter(pk=chunk.pk, lease_token=chunk.lease_token)
+    ours.update(lease_token=None, lease_expires_at=None, leases=F("leases") - 1)
 
 
 @transaction.atomic

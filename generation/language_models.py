@@ -12,6 +12,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+# Read when tqdm is imported, which torch does: its bars would fill the workers' logs.
+os.environ.setdefault("TQDM_DISABLE", "1")
+
 import torch
 from torch import Tensor
 

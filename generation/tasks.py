@@ -1,12 +1,22 @@
 """Queue tasks: each takes ids, calls one act and is safe to run twice."""
 
+import threading
+
 from celery import shared_task
-from celery.signals import worker_ready
+from celery.signals import worker_ready, worker_shutting_down
 from django.db import OperationalError
 
 from generation import working
 from generation.models import GenerationRun
 from generation.wakeups import wake_worker_for
+
+stopping = threading.Event()
+
+
+@worker_shutting_down.connect
+def stop_in_good_order(**_) -> None:
+    """Without this, a worker asked to stop would go on to the end of its run."""
+    stopping.set()
 
 
 @shared_task(
@@ -16,7 +26,7 @@ from generation.wakeups import wake_worker_for
     max_retries=5,
 )
 def work_on_run(run_id: int) -> None:
-    working.work_on_run(run_id=run_id)
+    working.work_on_run(run_id=run_id, is_stopping=stopping.is_set)
 
 
 @shared_task(name="generation.wake_open_runs")

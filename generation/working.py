@@ -3,14 +3,14 @@
 import hashlib
 import platform
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, OperationalError
 
-from generation.chunks import LeaseLost, keep_lease, lease_next_chunk, store_chunk
+from generation.chunks import LeaseLost, give_back_chunk, keep_lease, lease_next_chunk, store_chunk
 from generation.drawing import Draw, DrawingFailed, derived_seed, draw_statements, duplicate_key
 from generation.models import TEXT_DIGEST, Demonstration, GenerationChunk, GenerationRun
 from generation.parameters import TopKParameters
@@ -22,16 +22,27 @@ STORE_TRIES = 3
 log = structlog.get_logger(__name__)
 
 
-def work_on_run(*, run_id: int) -> None:
-    """Work on an open run until no chunk is free, it ends or it fails. Safe to run twice and at once."""
+class WorkerStopping(Exception):
+    """This worker was asked to stop; what it has begun is left to others."""
+
+
+def work_on_run(*, run_id: int, is_stopping: Callable[[], bool] = lambda: False) -> None:
+    """Work on an open run until no chunk is free, it ends or it fails. Safe to run twice and at once.
+
+    ``is_stopping`` is asked at every step of the decoding; once it says so, the chunk is given
+    back for others to take up at once.
+    """
     from generation.language_models import LanguageModelUnavailable, TextTooLong  # torch: never in the web process
 
     try:
         while chunk := lease_next_chunk(run_id=run_id):
             try:
-                work_on_chunk(chunk=chunk)
+                work_on_chunk(chunk=chunk, is_stopping=is_stopping)
             except LeaseLost as lost:  # others have that chunk, or the run ended: then there is no next one
                 log.info("lease_lost", run=run_id, reason=str(lost))
+            except WorkerStopping:
+                give_back_chunk(chunk=chunk)
+                return
     except (LanguageModelUnavailable, TextTooLong, DrawingFailed, NotEnoughDemonstrations) as error:
         fail_run(run_id=run_id, reason=str(error))
     except OperationalError:
@@ -42,13 +53,13 @@ def work_on_run(*, run_id: int) -> None:
         raise
 
 
-def work_on_chunk(*, chunk: GenerationChunk) -> None:
+def work_on_chunk(*, chunk: GenerationChunk, is_stopping: Callable[[], bool] = lambda: False) -> None:
     """Draw a chunk's statements and store them; draw again if another worker stored one of them first."""
     model = load_language_model(chunk.run.language_model)
     _record_environment(chunk.run, model)
     started = time.monotonic()
     for attempt in range(STORE_TRIES):
-        draw = draw_chunk(chunk=chunk, model=model)
+        draw = draw_chunk(chunk=chunk, model=model, is_stopping=is_stopping)
         try:
             store_chunk(chunk=chunk, draw=draw, decoding_seconds=time.monotonic() - started)
         except IntegrityError:
@@ -59,7 +70,7 @@ def work_on_chunk(*, chunk: GenerationChunk) -> None:
             return
 
 
-def draw_chunk(*, chunk: GenerationChunk, model) -> Draw:
+def draw_chunk(*, chunk: GenerationChunk, model, is_stopping: Callable[[], bool] = lambda: False) -> Draw:
     """Draw the statements of a chunk.
 
     The run's seed and the chunk's index decide them, but for those that the run has already:
@@ -69,11 +80,17 @@ def draw_chunk(*, chunk: GenerationChunk, model) -> Draw:
 
     demonstrations = list(Demonstration.objects.usable(chunk.group, chunk.label).values_list("text", flat=True))
     check_enough(demonstrations, of=f"the {chunk.label} set of {chunk.group}")  # some may be retired by now
+
+    def on_step() -> None:
+        if is_stopping():
+            raise WorkerStopping
+        keep_lease(chunk=chunk)
+
     decode = partial(
         topk.decode,
         model,
         parameters=TopKParameters(**chunk.run.parameters),
-        on_step=lambda: keep_lease(chunk=chunk),
+        on_step=on_step,
     )
     return draw_statements(
         chunk.size,

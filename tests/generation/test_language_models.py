@@ -209,19 +209,19 @@ language_models.load(language_models.EMBEDDED_MODEL, cache_folder=Path(sys.argv[
 """
 
 
-def cached_folder():
+@pytest.fixture
+def cached_folder(language_model):
     """Where the session's model was unpacked."""
-    [folder] = [path for path in (settings.VAR / "models").iterdir() if path.joinpath("model.safetensors").exists()]
-    return folder
+    return Path(language_model.tokenizer.name_or_path)
 
 
 def test_unpacking_that_is_killed_leaves_nothing_that_looks_whole_and_is_made_good(
-    language_model, monkeypatch, tmp_path
+    cached_folder, monkeypatch, tmp_path
 ):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "tests.settings"}
     process = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path], env=environment, check=False)
     assert process.returncode == -signal.SIGKILL
-    name = cached_folder().name
+    name = cached_folder.name
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.part", f"{name}.lock"}
 
     class Whole:
@@ -236,12 +236,12 @@ def test_unpacking_that_is_killed_leaves_nothing_that_looks_whole_and_is_made_go
     assert [path.name for path in (tmp_path / name).iterdir()] == ["whole"]
 
 
-def test_what_is_in_the_cache_is_not_unpacked_again(language_model, monkeypatch):
+def test_what_is_in_the_cache_is_not_unpacked_again(cached_folder, monkeypatch):
     def unpack(target):
         raise AssertionError(f"{target} was unpacked again")
 
     monkeypatch.setattr(language_models, "_unpack", unpack)
-    assert language_models._dequantised(settings.VAR / "models") == cached_folder()
+    assert language_models._dequantised(settings.VAR / "models") == cached_folder
 
 
 def test_loading_draws_no_progress_bar(tiny_folder, tmp_path, capfd):

@@ -203,6 +203,17 @@ def test_a_run_that_is_cancelled_while_its_chunk_is_drawn_stores_nothing_more(to
     assert (run.state, texts(run)) == ("cancelled", [])
 
 
+def test_a_worker_that_is_asked_to_stop_gives_its_chunk_back_at_once():
+    run = make_run(count=40)
+    questions = iter([False, False, True])
+    working.work_on_run(run_id=run.pk, is_stopping=lambda: next(questions))
+    run.refresh_from_db()
+    assert (run.state, texts(run)) == ("running", [])
+    assert list(run.chunks.values_list("leases", "lease_token", "lease_expires_at")) == [(0, None, None)] * 3
+    work(run)
+    assert run.state == "finished"
+
+
 def test_a_worker_that_lost_a_chunk_goes_on_with_the_next(toy):
     run = make_run(count=40)
     others = {"lease_token": uuid4(), "lease_expires_at": timezone.now() + timedelta(hours=1)}
@@ -232,7 +243,7 @@ def test_a_worker_whose_database_went_away_leaves_the_run_open_for_the_next(toy)
 def test_the_task_tries_again_when_the_database_is_away(monkeypatch):
     calls = []
 
-    def away_twice(*, run_id):
+    def away_twice(*, run_id, is_stopping):
         calls.append(run_id)
         if len(calls) < 3:
             raise OperationalError("server closed the connection unexpectedly")

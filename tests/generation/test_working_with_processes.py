@@ -222,6 +222,17 @@ def test_a_worker_killed_in_the_middle_of_a_run_and_started_again_completes_it_w
     assert held.leases >= 2
 
 
+def test_a_worker_asked_to_stop_ends_at_its_next_step_and_leaves_no_lease_behind(surroundings):
+    run = order(300)
+    worker = surroundings.start_worker()
+    surroundings.wait_until(run.generations.exists, run=run)
+    worker.terminate()
+    assert worker.wait(timeout=SECONDS) == 0
+    assert state_of(run) == "running"
+    assert not run.chunks.exclude(lease_token=None).exists()
+    assert len(stored(run)) == 3 * run.chunks.exclude(finished_at=None).count() < 300
+
+
 def test_two_workers_share_a_run_and_a_cancelled_run_is_left_for_the_next(surroundings):
     for name in ("one", "two"):
         surroundings.start_worker(name)
