@@ -51,5 +51,5 @@ bench-agreement: install-dev
 # The pictures of README.md, made by the browser test.
 pictures:
 	@$(MAKE) test ARGS=tests/browser
-	cp var/test/screenshots/task-wide-1280.png docs/pictures/task.png
+	cp var/test/screenshots/task-wide-first-view.png docs/pictures/task.png
 	cp var/test/screenshots/agreement-1280.png docs/pictures/agreement.png

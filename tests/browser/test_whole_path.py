@@ -75,6 +75,7 @@ def annotate_everything(site, browser, annotator, link):
     screenshot(page, f"home-{annotator['name']}")
     page.get_by_role("button", name="Take the first statement").click()
     screenshot(page, f"task-{annotator['name']}")
+    page.screenshot(path=SCREENSHOTS / f"task-{annotator['name']}-first-view.png")
     submit_with_answers_missing(page, annotator)
     for number in range(STATEMENTS):
         text = page.locator("blockquote").inner_text()
