@@ -1,6 +1,5 @@
 """Leasing a chunk, keeping the lease, and storing the chunk's statements exactly once."""
 
-import hashlib
 import uuid
 from datetime import timedelta
 
@@ -12,7 +11,7 @@ from django.db.models.functions import MD5
 from django.utils import timezone
 
 from generation.drawing import Draw
-from generation.models import OPEN_STATES, Generation, GenerationChunk, GenerationRun, Prompt, RunState
+from generation.models import OPEN_STATES, Generation, GenerationChunk, GenerationRun, Prompt, RunState, digest
 from generation.runs import fail_run, finish_run_if_complete
 
 MAX_LEASES = 5
@@ -128,8 +127,7 @@ def _stored_prompts(chunk: GenerationChunk, texts: set[str]) -> dict[str, int]:
     """The ids of prompts by text, those not stored yet being stored."""
     cell = {"group_id": chunk.group_id, "label": chunk.label}
     Prompt.objects.bulk_create((Prompt(text=text, **cell) for text in sorted(texts)), ignore_conflicts=True)
-    digests = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in texts]
-    stored = Prompt.objects.annotate(digest=MD5("text")).filter(digest__in=digests, **cell)  # by its index
+    stored = Prompt.objects.annotate(digest=MD5("text")).filter(digest__in=map(digest, texts), **cell)  # by its index
     return dict(stored.values_list("text", "pk"))
 
 

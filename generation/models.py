@@ -1,5 +1,7 @@
 """Everything up to a stored generation: groups, demonstrations, prompts, runs and their chunks."""
 
+import hashlib
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, F, Func, Q, Sum
@@ -242,6 +244,11 @@ class FinishReason(models.TextChoices):
 
     STOP = "stop", "at a newline"
     LENGTH = "length", "at the token limit"
+
+
+def digest(text: str) -> str:
+    """What PostgreSQL's MD5 makes of a text: how long texts are found by their index."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 # drawing.duplicate_key in SQL: collation "C" lowers A to Z only, in every database.

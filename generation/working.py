@@ -1,6 +1,5 @@
 """What a worker does with a run: lease a chunk, draw its statements, store them, until none is left."""
 
-import hashlib
 import platform
 import time
 from collections.abc import Callable, Collection
@@ -12,7 +11,7 @@ from django.db import IntegrityError, OperationalError
 
 from generation.chunks import LeaseLost, give_back_chunk, keep_lease, lease_next_chunk, store_chunk
 from generation.drawing import Draw, DrawingFailed, derived_seed, draw_statements, duplicate_key
-from generation.models import TEXT_DIGEST, Demonstration, GenerationChunk, GenerationRun
+from generation.models import TEXT_DIGEST, Demonstration, GenerationChunk, GenerationRun, digest
 from generation.parameters import TopKParameters
 from generation.prompting import NotEnoughDemonstrations, check_enough
 from generation.runs import fail_run
@@ -110,8 +109,7 @@ def load_language_model(name: str):
 
 def _keys_stored(run: GenerationRun, keys: Collection[str]) -> set[str]:
     """Which of some keys the run has stored already, by the digest its constraint indexes."""
-    digests = [hashlib.md5(key.encode(), usedforsecurity=False).hexdigest() for key in keys]
-    stored = run.generations.annotate(digest=TEXT_DIGEST).filter(digest__in=digests)
+    stored = run.generations.annotate(digest=TEXT_DIGEST).filter(digest__in=map(digest, keys))
     return {duplicate_key(text) for text in stored.values_list("text", flat=True)}
 
 
