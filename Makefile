@@ -6,7 +6,7 @@ HUMANVAL_VAR ?= var
 export HUMANVAL_VAR := $(abspath $(HUMANVAL_VAR))
 BIN := $(abspath .venv/bin)
 
-.PHONY: run install install-dev test check format bench bench-agreement pictures
+.PHONY: run install install-dev test check format bench bench-agreement bench-alice bench-alice-gpu pictures
 
 # What a laptop serves is plain HTTP on its own address; production is HTTPS unless told otherwise.
 LOCAL := HUMANVAL_HTTPS=0 HUMANVAL_SITE_URL=http://localhost:$(PORT) HUMANVAL_LOG_FORMAT=text
@@ -43,10 +43,21 @@ format: install-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-agreement
+bench: bench-agreement bench-alice
 
 bench-agreement: install-dev
 	@$(BIN)/python -m benchmarks.agreement
+
+# The processor's threads, and how many of the 16 prompts the plain reading of the paper decodes, too: a minute each and more.
+THREADS ?= 1
+PLAIN ?= 4
+
+bench-alice: install-dev
+	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python -m benchmarks.alice --threads $(THREADS) --plain $(PLAIN)
+
+bench-alice-gpu: install-dev
+	@$(BIN)/python -m benchmarks.alice_gpu --model gpt-j-6b
+	@$(BIN)/python -m benchmarks.alice_gpu --model llama-8b
 
 # The pictures of README.md, made by the browser test.
 pictures:

@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable
 
 
-def report(name: str, value: float, *, unit: str, goal: str, ok: bool) -> None:
-    print(
-        json.dumps({"name": name, "value": round(float(value), 3), "unit": unit, "goal": goal, "ok": bool(ok)}),
-        flush=True,
-    )
+def report(name: str, value: float, *, unit: str, goal: str, ok: bool, **circumstances: object) -> None:
+    """``circumstances`` say what the figure was taken with, such as the number of threads."""
+    figure = {"name": name, "value": round(float(value), 3), "unit": unit, "goal": goal, "ok": bool(ok)}
+    print(json.dumps(figure | circumstances), flush=True)
 
 
 def best_seconds(work: Callable[[], object], *, rounds: int = 3) -> float:

@@ -11,6 +11,7 @@ RESEARCHER_MAY = {
         "demonstration": ["view", "add", "change"],
         "generationrun": ["view", "add", "change"],
         "generation": ["view"],
+        "replay": ["view", "add"],
     },
     "annotator": {
         "hittype": ["view", "add", "change"],

@@ -29,7 +29,11 @@ SITE_URL = env.str("HUMANVAL_SITE_URL", default="http://localhost:8000").rstrip(
 DATABASE_URL = env.str("DATABASE_URL", default="")
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
 LANGUAGE_MODEL = env.str("HUMANVAL_LANGUAGE_MODEL", default="smollm2-135m-instruct")
+COMPLETIONS_KEY = env.str("HUMANVAL_COMPLETIONS_KEY", default="")
+CLASSIFIER = env.str("HUMANVAL_CLASSIFIER", default="minilm-toxigen")
 ALLOW_DOWNLOADS = env.bool("HUMANVAL_ALLOW_DOWNLOADS", default=False)
+DEVICE = env.str("HUMANVAL_DEVICE", default="auto")
+CHUNK_SIZE = env.int("HUMANVAL_CHUNK_SIZE", default=16)
 LEASE_SECONDS = env.int("HUMANVAL_LEASE_SECONDS", default=60)
 LOG_FORMAT = env.str("HUMANVAL_LOG_FORMAT", default="json")
 # ----------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ class RunSerializer(serializers.ModelSerializer):
     class Meta:
         model = GenerationRun
         fields = [
-            "id", "state", "method", "parameters", "language_model", "environment", "seed", "failure", "created_at",
-            "started_at", "ended_at",
+            "id", "state", "method", "parameters", "language_model", "classifier", "precision", "environment", "seed",
+            "failure", "created_at", "started_at", "ended_at",
         ]  # fmt: skip
 
 

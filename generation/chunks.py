@@ -7,7 +7,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.db.models.functions import MD5
+from django.db.models.functions import MD5, Coalesce, Greatest
 from django.utils import timezone
 
 from generation.drawing import Draw
@@ -54,7 +54,7 @@ def lease_next_chunk(*, run_id: int) -> GenerationChunk | None:
     chunk.leases += 1
     chunk.save(update_fields=["lease_token", "lease_expires_at", "leases"])
     GenerationRun.objects.filter(pk=run_id, state=RunState.QUEUED).update(
-        state=RunState.RUNNING, started_at=timezone.now()
+        state=RunState.RUNNING, started_at=Coalesce("started_at", timezone.now())
     )
     return chunk
 
@@ -73,13 +73,16 @@ def keep_lease(*, chunk: GenerationChunk) -> None:
 
 
 def give_back_chunk(*, chunk: GenerationChunk) -> None:
-    """Let others take a chunk up at once; a worker that stops in good order does not count against it."""
+    """Let others take a chunk up at once; a worker that stops in good order does not count against it.
+
+    Nothing changes if somebody else has it by now.
+    """
     ours = GenerationChunk.objects.unfinished().filter(pk=chunk.pk, lease_token=chunk.lease_token)
-    ours.update(lease_token=None, lease_expires_at=None, leases=F("leases") - 1)
+    ours.update(lease_token=None, lease_expires_at=None, leases=Greatest(F("leases") - 1, 0))
 
 
 @transaction.atomic
-def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float) -> None:
+def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float, classifier_runs: int = 0) -> None:
     """Store a chunk's statements, give the lease back and finish a run that is complete, in one transaction.
 
     Raises ``LeaseLost`` if somebody else has the chunk by now or the run ended, and
@@ -102,11 +105,14 @@ def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float) 
             prompt_id=prompts[statement.prompt],
             group_id=chunk.group_id,
             label=chunk.label,
-            method=chunk.run.method,
+            method=statement.method,
             text=statement.text,
             seed=statement.seed,
             tokens=statement.tokens,
             log_prob=statement.log_prob,
+            score=statement.score,
+            toxic_prob=statement.toxic_prob,
+            hypotheses=statement.hypotheses,
             finish_reason=statement.finish_reason,
         )
         for statement in draw.statements
@@ -119,6 +125,7 @@ def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float) 
         empty=draw.empty,
         duplicate=draw.duplicate,
         copy=draw.copy,
+        classifier_runs=classifier_runs,
     )
     finish_run_if_complete(run_id=chunk.run_id)
 

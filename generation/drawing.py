@@ -6,9 +6,8 @@ Pure: how to decode and what is taken already are handed in.
 import hashlib
 import re
 import string
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from generation.prompting import build_prompt, draw_demonstrations, prompt_lines
 
@@ -21,35 +20,32 @@ class DrawingFailed(RuntimeError):
     """The model did not write enough new statements."""
 
 
-class Output(Protocol):
-    """What drawing reads of a decoded continuation (``decoding.topk.Hypothesis``)."""
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a method made of a prompt, as it is stored; the last three are ``None`` and empty where there are none."""
 
-    @property
-    def text(self) -> str: ...
-    @property
-    def tokens(self) -> Sequence[int]: ...
-    @property
-    def log_probs(self) -> Sequence[float]: ...
-    @property
-    def finish_reason(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A good statement with what it was drawn from; ``position`` is its place in the chunk."""
-
-    position: int
-    prompt: str
-    seed: int
     text: str
     tokens: int
     log_prob: float
     finish_reason: str
+    score: float | None = None
+    toxic_prob: float | None = None
+    hypotheses: Sequence[Mapping[str, object]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement(Output):
+    """A good output with what it was drawn from; ``position`` is its place in the chunk."""
+
+    position: int
+    method: str
+    prompt: str
+    seed: int
 
 
 @dataclass
 class Draw:
-    """The statements of a chunk in order, and how often an output had to be drawn again."""
+    """The statements of a chunk in order, and how often a place had to be drawn again."""
 
     statements: list[Statement] = field(default_factory=list)
     empty: int = 0
@@ -62,18 +58,19 @@ def draw_statements(
     *,
     demonstrations: Sequence[str],
     seed: int,
-    decode: Callable[[list[str], list[int]], Sequence[Output]],
+    decode: Callable[[list[str], list[int]], Sequence[Mapping[str, Output]]],
     taken: Callable[[Collection[str]], Collection[str]],
 ) -> Draw:
-    """Return ``size`` statements, each from a prompt of its own.
+    """Fill ``size`` places, each from a prompt of its own, with a statement of each method.
 
     ``seed`` decides everything: place and attempt give each output its own random stream.
-    ``decode`` continues prompts with seeds; ``taken`` says which of some keys
-    (``duplicate_key``) others have. Empty outputs, duplicates and copies of the prompt are
-    drawn again, up to ``MAX_ROUNDS`` times; then ``DrawingFailed`` is raised.
+    ``decode`` continues prompts with seeds and returns for each its outputs by method; ``taken`` says
+    which of some keys (``duplicate_key``) others have. A place with an empty output, a duplicate or
+    a copy of the prompt is drawn again from another one, up to ``MAX_ROUNDS`` times; then
+    ``DrawingFailed`` is raised.
     """
     draw = Draw()
-    kept: dict[int, Statement] = {}
+    kept: dict[int, list[Statement]] = {}
     keys: set[str] = set()
     for attempt in range(MAX_ROUNDS):
         missing = [position for position in range(size) if position not in kept]
@@ -81,35 +78,41 @@ def draw_statements(
             break
         seeds = [derived_seed(seed, position, attempt) for position in missing]
         prompts = [build_prompt(draw_demonstrations(demonstrations, seed=seed)) for seed in seeds]
-        outputs = decode(prompts, seeds)
-        keys |= set(taken([duplicate_key(output.text) for output in outputs]))
-        for position, prompt, own_seed, output in zip(missing, prompts, seeds, outputs, strict=True):
-            key = duplicate_key(output.text)
-            if not key:
-                draw.empty += 1
-            elif is_copy(output.text, prompt):
-                draw.copy += 1
-            elif key in keys:
-                draw.duplicate += 1
-            else:
-                keys.add(key)
-                kept[position] = Statement(
-                    position=position,
-                    prompt=prompt,
-                    seed=own_seed,
-                    text=output.text,
-                    tokens=len(output.tokens),
-                    log_prob=sum(output.log_probs),
-                    finish_reason=output.finish_reason,
-                )
+        decoded = decode(prompts, seeds)
+        keys |= set(taken([duplicate_key(output.text) for outputs in decoded for output in outputs.values()]))
+        for position, prompt, own_seed, outputs in zip(missing, prompts, seeds, decoded, strict=True):
+            fault = _fault(outputs.values(), prompt=prompt, taken=keys)
+            if fault:
+                setattr(draw, fault, getattr(draw, fault) + 1)
+                continue
+            keys |= {duplicate_key(output.text) for output in outputs.values()}
+            kept[position] = [
+                Statement(position=position, method=method, prompt=prompt, seed=own_seed, **vars(output))
+                for method, output in outputs.items()
+            ]
     if len(kept) < size:
         raise DrawingFailed(
             f"After {MAX_ROUNDS} rounds the language model had written {len(kept)} of {size} new statements "
             f"({draw.empty} were empty, {draw.duplicate} duplicates, {draw.copy} copies of their prompt). "
             "Raise the temperature, add demonstrations or ask for fewer."
         )
-    draw.statements = [kept[position] for position in range(size)]
+    draw.statements = [statement for position in range(size) for statement in kept[position]]
     return draw
+
+
+def _fault(outputs: Iterable[Output], *, prompt: str, taken: Collection[str]) -> str:
+    """Why a place has to be drawn again, as ``Draw`` counts it; empty if all of its outputs are good."""
+    own: set[str] = set()
+    for output in outputs:
+        key = duplicate_key(output.text)
+        if not key:
+            return "empty"
+        if is_copy(output.text, prompt):
+            return "copy"
+        if key in taken or key in own:
+            return "duplicate"
+        own.add(key)
+    return ""
 
 
 def derived_seed(*parts: int) -> int:

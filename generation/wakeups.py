@@ -16,11 +16,16 @@ def wake_worker_for(run_id: int) -> None:
 
     If the queue cannot be reached, the periodic task sends one later.
     """
-    transaction.on_commit(lambda: _send(run_id))
+    transaction.on_commit(lambda: _send("generation.work_on_run", run=run_id))
 
 
-def _send(run_id: int) -> None:
+def wake_worker_for_replay(replay_id: int) -> None:
+    """The same for the replay of a search."""
+    transaction.on_commit(lambda: _send("generation.replay", replay=replay_id))
+
+
+def _send(task: str, **row: int) -> None:
     try:
-        current_app.send_task("generation.work_on_run", [run_id], queue="generation", expires=EXPIRES_AFTER_SECONDS)
+        current_app.send_task(task, [*row.values()], queue="generation", expires=EXPIRES_AFTER_SECONDS)
     except (OperationalError, ChannelError, OSError) as error:  # OSError: the folder of the filesystem queue
-        log.warning("wake_up_not_sent", run=run_id, error=str(error))
+        log.warning("wake_up_not_sent", **row, error=str(error))

@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotator import assigning, inviting
 from annotator.models import HIT, Assignment, Consent, ConsentForm, HITType, Worker
 from generation import runs
-from generation.models import Demonstration, Generation, GenerationRun, Label, Method, TargetGroup
+from generation.models import Demonstration, Generation, GenerationRun, Label, Method, Prompt, RunMethod, TargetGroup
 
 numbers = count(1)
 
@@ -51,7 +51,18 @@ def make_run(count: int = 3, *, slugs=("women",), **options) -> GenerationRun:
     for group in groups:
         make_demonstrations(group)
     options = {"language_model": "toy", "seed": 7, "wake": False} | options
+    if options.get("method", RunMethod.TOPK) != RunMethod.TOPK:
+        options = {"classifier": "toy classifier"} | options
     return runs.start_run(cells=[runs.Cell(group, Label.BENIGN, count) for group in groups], **options)
+
+
+def make_searched_generation(**fields) -> Generation:
+    """A statement that ALICE found in a run of its own."""
+    run = fields.pop("run", None) or make_run(count=1, method=RunMethod.ALICE)
+    chunk = run.chunks.get()
+    prompt = Prompt.objects.create(group=chunk.group, label=chunk.label, text=f"- my aunt sails {next(numbers)}\n-")
+    place = {"run": run, "chunk": chunk, "position": 0, "prompt": prompt, "group": chunk.group, "seed": 5}
+    return make_generation(**place | {"method": Method.ALICE} | fields)
 
 
 def make_worker(**fields) -> Worker:

@@ -42,6 +42,85 @@ def test_a_newcomer_gets_from_one_command_to_a_kappa_and_a_csv(site, browser):
     screenshot(phone_page, "agreement")
 
 
+def test_a_researcher_runs_alice_and_replays_how_it_found_a_statement(site, browser):
+    page = workspace(site, browser, WIDE)
+    run_address = alice_is_started(page, site)
+    expect(page.get_by_text("Finished: 2 of 2 statements")).to_be_visible(timeout=5 * MINUTES * 1000)
+    screenshot(page, "alice-run")
+    page.get_by_role("link", name="See its statements").click()
+    page.get_by_role("rowheader").get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="The 3 best of the search")).to_be_visible()
+    screenshot(page, "alice-generation")
+    generation_address = page.url
+    page.get_by_role("button", name="Replay the search").click()
+    expect(page.get_by_role("heading", name="Step 1 of")).to_be_visible(timeout=5 * MINUTES * 1000)
+    expect(page.get_by_text("The replay found the stored statement again, letter by letter.")).to_be_visible()
+    replay_address = page.url
+    steps_are_turned(page)
+    for name, address in (("run", run_address), ("generation", generation_address), ("replay", f"{page.url}")):
+        phone_page = workspace(site, browser, PHONE)
+        phone_page.goto(address)
+        screenshot(phone_page, f"alice-{name}")
+        assert phone_page.evaluate("document.documentElement.scrollWidth") == PHONE["width"], name
+    replay_is_read_without_javascript(site, browser, replay_address)
+
+
+def alice_is_started(page, site):
+    """From the form, on which one value is wrong at first; return the address of the run's page."""
+    page.goto(f"{site.url}/admin/generation/generationrun/add/")
+    expect(page.locator("#id_beam")).to_be_hidden()
+    page.locator("#id_method").select_option("alice")
+    expect(page.locator("#id_beam")).to_be_visible()
+    expect(page.locator("#id_k")).to_be_hidden()
+    expect(page.get_by_text("what the classifier wrongly takes for toxic")).to_be_visible()
+    page.get_by_label("Women", exact=True).check()
+    for name, value in (
+        ("count", 2), ("max_new_tokens", 12), ("seed", 5), ("vocabulary", 40), ("no_repeat_ngram_size", 3),
+        ("n_best", 3), ("beam", 0),
+    ):  # fmt: skip
+        page.locator(f"#id_{name}").fill(str(value))
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_text("Ensure this value is greater than or equal to 1.")).to_be_visible()
+    assert page.locator("#id_max_new_tokens").input_value() == "12"
+    screenshot(page, "alice-start")
+    page.set_viewport_size(PHONE)
+    screenshot(page, "alice-start")
+    page.set_viewport_size(WIDE)
+    page.locator("#id_beam").fill("5")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("heading", name="How it writes")).to_be_visible()
+    screenshot(page, "alice-run-at-work")
+    return page.url
+
+
+def steps_are_turned(page):
+    """With the arrow keys and with the links; the texts come into sight when they are asked for."""
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name="Step 2 of")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("heading", name="Step 1 of")).to_be_visible()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("heading", name="Step 3 of")).to_be_visible()
+    screenshot(page, "alice-replay-blurred")
+    assert page.locator("#replay .blurred").count() > 10
+    page.get_by_role("link", name="Show the texts").click()
+    expect(page.locator("#replay .blurred")).to_have_count(0)
+    screenshot(page, "alice-replay")
+
+
+def replay_is_read_without_javascript(site, browser, address):
+    page = workspace(site, browser, WIDE, java_script_enabled=False, color_scheme="dark")
+    page.goto(f"{address}?step=2")
+    expect(page.get_by_role("heading", name="Step 2 of")).to_be_visible()
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("heading", name="Step 3 of")).to_be_visible()
+    screenshot(page, "alice-replay-plain")
+    page.goto(f"{site.url}/admin/generation/generationrun/add/")
+    expect(page.locator("#id_method")).to_be_visible()
+    expect(page.locator("#id_k")).to_be_visible()
+
+
 def run_is_watched_to_its_end(site, browser):
     page = workspace(site, browser, WIDE)
     screenshot(page, "workspace")
@@ -188,9 +267,9 @@ def csv_has_every_annotation(page, site, scores):
     }
 
 
-def workspace(site, browser, viewport):
+def workspace(site, browser, viewport, **options):
     """A page on which the researcher is logged in."""
-    page = new_context(browser, viewport=viewport).new_page()
+    page = new_context(browser, viewport=viewport, **options).new_page()
     page.goto(f"{site.url}/admin/")
     page.get_by_label("Username").fill("researcher")
     page.get_by_label("Password").fill(site.logins["researcher"])

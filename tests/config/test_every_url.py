@@ -15,7 +15,7 @@ from annotator import inviting
 from annotator.models import Qualification
 from config.roles import RESEARCHER
 from generation.models import Demonstration
-from tests.factories import accept, answers, consenting_worker, make_hit, make_run
+from tests.factories import accept, answers, consenting_worker, make_hit, make_run, make_searched_generation
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,10 @@ PAGES = {
     "admin:view_on_site": (LOG_IN, LOG_IN, 404, 404),  # nothing of ours has a page outside of the admin
     "admin:auth_user_password_change": (LOG_IN, LOG_IN, 403, 200),
     "admin:generation_run_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_run_pause": (LOG_IN, LOG_IN, 405, 405),
+    "admin:generation_run_resume": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 405, 405),
+    "admin:generation_replay": (LOG_IN, LOG_IN, 200, 200),
     "admin/(?P<url>.*)$": (LOG_IN, LOG_IN, 404, 404),
 }
 
@@ -64,7 +67,10 @@ ACTS = {
     "annotator:stop": (403, 200, 403, 403),
     "generationrun-list": (403, 403, 405, 405),
     "generationrun-detail": (403, 403, 405, 405),
+    "admin:generation_run_pause": (LOG_IN, LOG_IN, 302, 302),
+    "admin:generation_run_resume": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 302, 302),
+    "admin:generation_replay": (LOG_IN, LOG_IN, 302, 302),
 }
 
 # What may be done with a model in the admin: by a researcher, by an admin. From it follow its
@@ -130,6 +136,7 @@ class World:
 
     def __init__(self):
         self.run = make_run()
+        self.searched = make_searched_generation()
         hit = make_hit()
         make_hit(hit_type=hit.hit_type)
         self.worker = consenting_worker()
@@ -174,6 +181,7 @@ class World:
             "key": self.assignment.key,
             "name": "annotations",
             "run_id": self.run.pk,
+            "generation_id": self.searched.pk,
             "pk": self.run.pk,
             "id": self.researcher.pk,
             "app_label": "annotator",
@@ -257,5 +265,5 @@ def test_staff_without_permissions_see_nothing_that_is_stored(world):
         is_of_a_model = (
             model_of(name) or name in ("agreement", "export", "download") or name.startswith("generationrun")
         )
-        if is_of_a_model or name == "admin:generation_run_progress":
+        if is_of_a_model or name in ("admin:generation_run_progress", "admin:generation_replay"):
             assert browser.get(world.address(name, parameters)).status_code == 403, name

@@ -27,11 +27,13 @@ RESEARCHERS_MAY = {
     "annotator.view_worker",
     "generation.add_demonstration",
     "generation.add_generationrun",
+    "generation.add_replay",
     "generation.change_demonstration",
     "generation.change_generationrun",
     "generation.view_demonstration",
     "generation.view_generation",
     "generation.view_generationrun",
+    "generation.view_replay",
     "generation.view_targetgroup",
 }
 

@@ -9,12 +9,14 @@ from tests.generation import toys
 
 @pytest.fixture
 def toy(monkeypatch):
-    """Workers in this process work with a toy model; assign another to ``toy.model``."""
+    """Workers in this process work with toys; assign others to ``toy.model`` and ``toy.classifier``."""
 
     class Toy:
         model = toys.chatterbox()
+        classifier = toys.ToyClassifier()
 
-    monkeypatch.setattr(working, "load_language_model", lambda name: Toy.model)
+    monkeypatch.setattr(working, "load_language_model", lambda name, **_: Toy.model)
+    monkeypatch.setattr(working, "load_classifier", lambda name, **_: Toy.classifier)
     return Toy
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from generation.models import Demonstration, Generation, GenerationRun
-from generation.runs import cancel_run, fail_run
+from generation.runs import cancel_run, fail_run, pause_run
 from tests.factories import make_demonstrations, make_generation, make_group, make_run
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +72,25 @@ def order(*groups, **changes):
         "max_new_tokens": 30,
         "seed": "",
         "language_model": "toy",
+        "precision": "float32",
     } | changes
+
+
+def search_order(*groups, **changes):
+    """What the add form sends for ALICE."""
+    alice = {
+        "method": "alice",
+        "classifier": "toy classifier",
+        "lm_weight": 0.5,
+        "classifier_weight": 0.25,
+        "beam": 4,
+        "vocabulary": 20,
+        "selection": "sample",
+        "no_repeat_ngram_size": 3,
+        "group_words_allowed": "on",
+        "n_best": 2,
+    }
+    return order(*groups, **alice | changes)
 
 
 def said(response):
@@ -88,6 +106,9 @@ def test_the_add_page_offers_the_paper_s_parameters_and_the_model_of_the_setting
     initial = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     assert (initial["k"], initial["temperature"], initial["max_new_tokens"]) == (40, 0.9, 30)
     assert (initial["label"], initial["language_model"]) == ("benign", "a-model-of-ours")
+    alice = ("lm_weight", "classifier_weight", "beam", "vocabulary", "selection", "no_repeat_ngram_size", "n_best")
+    assert [initial[name] for name in alice] == [0.5, 0.5, 10, 100, "topk", 0, 10]
+    assert (initial["classifier"], initial["group_words_allowed"]) == ("minilm-toxigen", True)
 
 
 def test_sending_the_form_starts_a_run_and_wakes_a_worker(
@@ -100,7 +121,7 @@ def test_sending_the_form_starts_a_run_and_wakes_a_worker(
     run = GenerationRun.objects.get()
     assert (response.status_code, response.url) == (302, page_of(run))
     assert (run.state, run.method, run.language_model, run.seed) == ("queued", "topk", "toy", 11)
-    assert run.parameters == {"k": 5, "temperature": 1.5, "max_new_tokens": 9}
+    assert run.parameters == {"topk": {"k": 5, "temperature": 1.5, "max_new_tokens": 9}}
     assert run.created_by == researcher
     assert sorted(run.chunks.values_list("group__slug", "size")) == [
         ("asian", 4),
@@ -126,7 +147,9 @@ def test_a_seed_left_empty_is_drawn(client, researcher, women):
         ({"k": 0}, "k", "Ensure this value is greater than or equal to 1."),
         ({"max_new_tokens": 1001}, "max_new_tokens", "Ensure this value is less than or equal to 1000."),
         ({"temperature": "nan"}, "temperature", "Enter a number."),
-        ({"temperature": 0}, "__all__", "temperature must be from 0.01 to 100, not 0.0."),
+        ({"temperature": 0}, "temperature", "Ensure this value is greater than or equal to 0.01."),
+        ({"temperature": 101}, "temperature", "Ensure this value is less than or equal to 100."),
+        ({"precision": "int8"}, "precision", "Select a valid choice. int8 is not one of the available choices."),
         ({"seed": -1}, "seed", "Ensure this value is greater than or equal to 0."),
         ({"seed": 2**63}, "seed", "Ensure this value is less than or equal to 9223372036854775807."),
         ({"method": "guess"}, "method", "Select a valid choice. guess is not one of the available choices."),
@@ -134,7 +157,7 @@ def test_a_seed_left_empty_is_drawn(client, researcher, women):
         ({"language_model": ""}, "language_model", "This field is required."),
         (
             {"label": "toxic"},
-            "__all__",
+            "groups",
             "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more.",
         ),
     ],
@@ -148,9 +171,90 @@ def test_a_bad_value_gets_a_sentence_and_nothing_typed_is_lost(client, researche
     assert not GenerationRun.objects.exists()
 
 
-def test_the_sentence_about_the_whole_form_stands_on_the_page(client, researcher, women):
-    page = client.post(ADD, order(women, temperature=0)).content.decode()
-    assert "temperature must be from 0.01 to 100, not 0.0." in page
+def test_the_form_for_alice_stores_its_parameters_and_the_direction_that_follows_from_the_label(
+    client, researcher, women
+):
+    client.post(ADD, search_order(women, temperature=0.7, max_new_tokens=12, precision="bfloat16"))
+    run = GenerationRun.objects.get()
+    assert (run.method, run.classifier, run.precision) == ("alice", "toy classifier", "bfloat16")
+    assert run.parameters == {
+        "alice": {
+            "direction": "false_positives",
+            "lm_weight": 0.5,
+            "classifier_weight": 0.25,
+            "beam": 4,
+            "vocabulary": 20,
+            "temperature": 0.7,
+            "max_new_tokens": 12,
+            "selection": "sample",
+            "no_repeat_ngram_size": 3,
+            "group_words_allowed": True,
+            "n_best": 2,
+        }
+    }
+
+
+def test_toxic_prompts_seek_false_negatives(client, researcher, women):
+    make_demonstrations(women, label="toxic")
+    client.post(ADD, search_order(women, label="toxic", group_words_allowed=""))
+    alice = GenerationRun.objects.get().parameters["alice"]
+    assert (alice["direction"], alice["group_words_allowed"]) == ("false_negatives", False)
+
+
+def test_both_methods_share_what_both_have(client, researcher, women):
+    client.post(ADD, search_order(women, method="paired", k=7, temperature=0.7))
+    run = GenerationRun.objects.get()
+    assert (run.method, run.parameters["topk"]["k"]) == ("paired", 7)
+    assert run.parameters["topk"]["temperature"] == run.parameters["alice"]["temperature"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "sentence"),
+    [
+        ({"lm_weight": -0.1}, "lm_weight", "Ensure this value is greater than or equal to 0."),
+        ({"classifier_weight": "much"}, "classifier_weight", "Enter a number."),
+        (
+            {"lm_weight": 0, "classifier_weight": 0},
+            "classifier_weight",
+            "One of the two weights must be above 0, or nothing ranks the hypotheses.",
+        ),
+        ({"beam": 0}, "beam", "Ensure this value is greater than or equal to 1."),
+        ({"vocabulary": 0}, "vocabulary", "Ensure this value is greater than or equal to 1."),
+        ({"n_best": 0}, "n_best", "Ensure this value is greater than or equal to 1."),
+        (
+            {"no_repeat_ngram_size": -1},
+            "no_repeat_ngram_size",
+            "Ensure this value is greater than or equal to 0.",
+        ),
+        ({"selection": "luck"}, "selection", "Select a valid choice. luck is not one of the available choices."),
+        ({"classifier": " "}, "classifier", "This field is required."),
+    ],
+)
+def test_a_bad_value_of_alice_gets_a_sentence_at_its_field_and_nothing_typed_is_lost(
+    client, researcher, women, changes, field, sentence
+):
+    response = client.post(ADD, search_order(women, **{"max_new_tokens": 17} | changes))
+    form = response.context["adminform"].form
+    assert form.errors == {field: [sentence]}
+    assert form["max_new_tokens"].value() == "17"
+    assert sentence in response.content.decode()
+    assert not GenerationRun.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "nonsense"), [("topk", {"beam": "x", "lm_weight": -1, "classifier": ""}), ("alice", {"k": "x"})]
+)
+def test_what_stands_in_the_fields_of_another_method_is_ignored(client, researcher, women, method, nonsense):
+    client.post(ADD, search_order(women, method=method, **nonsense))
+    run = GenerationRun.objects.get()
+    assert list(run.parameters) == [method]
+    assert bool(run.classifier) == (method == "alice")
+
+
+def test_the_form_says_in_words_what_alice_seeks_from_each_label(client, researcher):
+    page = words(client.get(ADD))
+    assert "From benign prompts it seeks <strong>what the classifier wrongly takes for toxic (false positives)" in page
+    assert "From toxic prompts it seeks <strong>what the classifier wrongly takes for benign (false negatives)" in page
 
 
 # --- Watching ---------------------------------------------------------------------------
@@ -174,7 +278,8 @@ def test_the_progress_of_a_run_tells_what_is_stored_how_fast_and_what_was_drawn_
     page = words(client.get(progress_of(run)))
     assert "<strong>Queued</strong>: 5 of 20 statements" in page
     assert '<progress max="100" value="25" aria-label="Statements written">25 %</progress>' in page
-    assert "1.0 statements a second while decoding. About 15 seconds left." in page
+    assert "<dt>Statements a second</dt><dd>1</dd>" in page
+    assert "<dt>Time left</dt><dd>about 15 seconds</dd>" in page
     assert "Drawn again: 1 empty, 2 duplicate, 3 copied from the prompt." in page
 
 
@@ -209,6 +314,31 @@ def test_a_failed_run_says_why_in_text_and_not_in_markup(client, researcher, run
     assert "<strong>Why it failed:</strong> The model &lt;b&gt;small&lt;/b&gt; is not there." in page
 
 
+def test_the_progress_of_a_search_tells_what_it_runs_on_and_what_it_asks_the_classifier(client, researcher):
+    run = make_run(count=2, method="alice")
+    run.chunks.update(decoding_seconds=0.5, classifier_runs=1234)
+    make_generation(run=run, chunk=run.chunks.get(), position=0, method="alice")
+    GenerationRun.objects.filter(pk=run.pk).update(environment={"device": "cuda:0 (a GPU)", "dtype": "bfloat16"})
+    page = words(client.get(progress_of(run)))
+    assert "<dt>Classifier runs a statement</dt><dd>1,234</dd>" in page
+    assert "<dt>Computed on</dt><dd>cuda:0 (a GPU), bfloat16</dd>" in page
+
+
+def test_the_page_of_a_run_has_method_and_parameters_in_words(client, researcher):
+    page = words(client.get(page_of(make_run(method="paired"))))
+    for name, value in (
+        ("Method", "both, from the same prompts"),
+        ("Classifier", "toy classifier"),
+        ("k", "40"),
+        ("Sought", "what the classifier wrongly takes for toxic (false positives)"),
+        ("λ_C, weight of the classifier", "0.5"),
+        ("How the next beam is chosen", "take the best"),
+        ("The group may be named", "yes"),
+    ):
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in page
+    assert "{" not in page[page.index("How it writes") : page.index("Created by")]
+
+
 def test_a_run_that_is_not_there_is_not_found(client, researcher):
     assert client.get(reverse("admin:generation_run_progress", args=[12345])).status_code == 404
     assert client.post(reverse("admin:generation_run_cancel", args=[12345])).status_code == 404
@@ -239,6 +369,56 @@ def test_a_run_is_neither_edited_nor_deleted(client, researcher, run):
     assert (run.language_model, run.seed) == ("toy", 7)
 
 
+# --- Pausing and resuming ---------------------------------------------------------------
+
+
+def act_of(run, act):
+    return reverse(f"admin:generation_run_{act}", args=[run.pk])
+
+
+def test_an_open_run_is_paused_and_resumed_by_a_button_each(
+    client, researcher, run, sent, django_capture_on_commit_callbacks
+):
+    assert f'action="{act_of(run, "pause")}"' in words(client.get(page_of(run)))
+    response = client.post(act_of(run, "pause"))
+    assert response.url == page_of(run)
+    assert said(response) == ["The run is paused. Resume it when you like; nothing is lost."]
+    page = words(client.get(page_of(run)))
+    assert "<strong>Paused</strong>: 5 of 20 statements" in page
+    assert f'action="{act_of(run, "resume")}"' in page
+    assert f'action="{act_of(run, "pause")}"' not in page
+    with django_capture_on_commit_callbacks(execute=True):
+        response = client.post(act_of(run, "resume"))
+    assert said(response) == ["The run goes on as soon as a worker is free."]
+    run.refresh_from_db()
+    assert run.state == "queued"
+    assert sent == [("generation.work_on_run", [run.pk], "generation")]
+
+
+def test_a_paused_run_says_why_and_its_page_does_not_renew_itself(client, researcher, run):
+    pause_run(run_id=run.pk, reason="The server does not answer.")
+    page = words(client.get(page_of(run)))
+    assert "<strong>Why it is paused:</strong> The server does not answer." in page
+    assert progress_of(run) not in page
+    assert client.get(progress_of(run)).headers["HX-Refresh"] == "true"
+
+
+@pytest.mark.parametrize("act", ["pause", "resume"])
+def test_a_run_that_has_ended_is_neither_paused_nor_resumed(client, researcher, run, act):
+    cancel_run(run=run)
+    assert said(client.post(act_of(run, act))) == ["Nothing was changed: the run is cancelled."]
+    page = words(client.get(page_of(run)))
+    assert act_of(run, act) not in page
+
+
+@pytest.mark.parametrize("act", ["pause", "resume"])
+def test_an_onlooker_neither_pauses_nor_resumes(client, onlooker, run, act):
+    assert client.post(act_of(run, act)).status_code == 403
+    assert client.get(act_of(run, act)).status_code == 405
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
 # --- Cancelling -------------------------------------------------------------------------
 
 
@@ -252,7 +432,7 @@ def test_a_run_is_cancelled_and_what_was_written_is_kept(client, researcher, run
 
 def test_cancelling_a_run_that_has_ended_changes_nothing_and_says_so(client, researcher, run):
     fail_run(run_id=run.pk, reason="The machine burned down.")
-    assert said(client.post(cancel_of(run))) == ["The run had ended already: it is failed."]
+    assert said(client.post(cancel_of(run))) == ["Nothing was changed: the run is failed."]
     run.refresh_from_db()
     assert run.state == "failed"
 
@@ -337,7 +517,9 @@ def test_statements_are_blurred_wherever_the_workspace_shows_them(client, resear
         reverse("admin:generation_generation_changelist"),
         reverse("admin:generation_generation_change", args=[generation.pk]),
     ):
-        assert blurred in client.get(url).content.decode()
+        page = client.get(url).content.decode()
+        assert blurred in page
+        assert page.count("hurts") == page.count(blurred)
 
 
 def test_statements_are_neither_added_edited_nor_deleted_by_hand(client, researcher, run):

@@ -1,16 +1,18 @@
 """Chunks: leased to one worker at a time, taken up again when the worker dies, stored exactly once."""
 
+import math
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from generation.chunks import LeaseLost, keep_lease, lease_next_chunk, store_chunk
+from generation.chunks import LeaseLost, give_back_chunk, keep_lease, lease_next_chunk, store_chunk
 from generation.drawing import Draw, Statement
 from generation.models import Generation, GenerationChunk, GenerationRun, Prompt
-from generation.runs import cancel_run, fail_run
+from generation.runs import cancel_run, fail_run, pause_run, resume_run
 from tests.factories import make_generation, make_run
 from tests.generation.concurrency import Held, at_once, start
 
@@ -22,7 +24,14 @@ def a_draw(*texts, prompt="- one\n-", **counts):
     """A draw of these statements, all from one prompt."""
     statements = [
         Statement(
-            position=place, prompt=prompt, seed=40 + place, text=text, tokens=4, log_prob=-2.5, finish_reason="stop"
+            position=place,
+            method="topk",
+            prompt=prompt,
+            seed=40 + place,
+            text=text,
+            tokens=4,
+            log_prob=-2.5,
+            finish_reason="stop",
         )
         for place, text in enumerate(texts)
     ]
@@ -121,6 +130,26 @@ def test_a_chunk_stored_at_the_fifth_time_does_no_harm():
     assert state_of(run) == "finished"
 
 
+def test_no_chunk_of_a_paused_run_is_leased_until_it_is_resumed():
+    run = make_run()
+    pause_run(run_id=run.pk)
+    assert lease(run) is None
+    resume_run(run=run)
+    assert lease(run).index == 0
+
+
+def test_a_resumed_run_started_when_it_first_did():
+    run = make_run(count=40)
+    lease(run)
+    run.refresh_from_db()
+    started_at = run.started_at
+    pause_run(run_id=run.pk)
+    resume_run(run=run)
+    lease(run)
+    run.refresh_from_db()
+    assert (run.state, run.started_at) == ("running", started_at)
+
+
 @concurrent
 def test_workers_that_lease_at_once_never_get_the_same_chunk():
     run = make_run(count=16 * 30)
@@ -185,12 +214,43 @@ def test_a_lease_that_somebody_else_took_up_is_lost():
     assert str(loss.value) == f"chunk 0 of run {run.pk} is not ours any more."
 
 
-def test_a_lease_of_an_ended_run_is_lost():
+@pytest.mark.parametrize(
+    "act", [lambda run: cancel_run(run=run), lambda run: pause_run(run_id=run.pk)], ids=["cancelled", "paused"]
+)
+def test_a_lease_of_a_cancelled_or_paused_run_is_lost(act):
     run = make_run()
     chunk = lapsed(lease(run))
-    cancel_run(run=run)
+    act(run)
     with pytest.raises(LeaseLost):
         keep_lease(chunk=chunk)
+
+
+# --- Giving a chunk back ----------------------------------------------------------------
+
+
+def test_a_chunk_given_back_is_free_at_once_and_counts_as_not_taken_up():
+    run = make_run()
+    give_back_chunk(chunk=lease(run))
+    chunk = run.chunks.get()
+    assert (chunk.lease_token, chunk.lease_expires_at, chunk.leases) == (None, None, 0)
+    assert lease(run).leases == 1
+
+
+def test_a_chunk_that_others_have_by_now_is_not_given_back():
+    run = make_run()
+    first = lapsed(lease(run))
+    second = lease(run)
+    give_back_chunk(chunk=first)
+    assert run.chunks.get().lease_token == second.lease_token
+
+
+def test_a_chunk_given_back_after_its_run_was_paused_and_resumed_counts_as_not_taken_up():
+    run = make_run()
+    chunk = lease(run)
+    pause_run(run_id=run.pk)
+    resume_run(run=run)
+    give_back_chunk(chunk=chunk)
+    assert run.chunks.get().leases == 0
 
 
 # --- Storing ----------------------------------------------------------------------------
@@ -205,6 +265,28 @@ def test_storing_keeps_the_statements_with_all_that_is_known_of_them():
     assert (first.prompt.text, first.prompt.group.slug, first.prompt.label) == ("- one\n- two\n-", "women", "benign")
     assert (first.group.slug, first.label, first.method) == ("women", "benign", "topk")
     assert (first.tokens, first.log_prob, first.finish_reason) == (4, -2.5, "stop")
+
+
+def test_what_alice_knows_of_a_statement_is_stored_with_it():
+    run = make_run(count=1, method="alice")
+    hypotheses = [{"text": "rain fell", "score": -0.5}, {"text": "rain", "score": None}]
+    [plain] = a_draw("rain fell").statements
+    alice = replace(plain, method="alice", score=-math.inf, toxic_prob=0.25, hypotheses=hypotheses)
+    store_chunk(chunk=lease(run), draw=Draw([alice]), decoding_seconds=1.5, classifier_runs=470)
+    [stored] = run.generations.all()
+    assert (stored.method, stored.score, stored.toxic_prob, stored.hypotheses) == ("alice", -math.inf, 0.25, hypotheses)
+    assert run.chunks.get().classifier_runs == 470
+
+
+def test_the_two_of_a_pair_share_their_place_and_prompt():
+    run = make_run(count=1, method="paired")
+    [first] = a_draw("rain fell").statements
+    store_chunk(
+        chunk=lease(run), draw=Draw([first, replace(first, method="alice", text="snow fell")]), decoding_seconds=1.5
+    )
+    topk, alice = run.generations.all()
+    assert [(topk.method, topk.text), (alice.method, alice.text)] == [("topk", "rain fell"), ("alice", "snow fell")]
+    assert (topk.chunk_id, topk.position, topk.prompt_id) == (alice.chunk_id, alice.position, alice.prompt_id)
 
 
 def test_storing_gives_the_lease_back_and_notes_what_was_drawn_again():
@@ -245,13 +327,25 @@ def test_a_lapsed_lease_that_nobody_took_up_still_stores():
     assert stored_texts(run) == ["rain fell"]
 
 
-def test_after_a_run_was_cancelled_nothing_is_stored():
+@pytest.mark.parametrize(
+    "act", [lambda run: cancel_run(run=run), lambda run: pause_run(run_id=run.pk)], ids=["cancelled", "paused"]
+)
+def test_after_a_run_was_cancelled_or_paused_nothing_is_stored(act):
     run = make_run(count=1)
     chunk = lease(run)
-    cancel_run(run=run)
+    act(run)
     with pytest.raises(LeaseLost):
         store(chunk, "rain fell")
     assert stored_texts(run) == []
+
+
+def test_a_chunk_that_was_in_hand_while_its_run_was_paused_and_resumed_is_stored():
+    run = make_run(count=1)
+    chunk = lease(run)
+    pause_run(run_id=run.pk)
+    resume_run(run=run)
+    store(chunk, "rain fell")
+    assert (state_of(run), stored_texts(run)) == ("finished", ["rain fell"])
 
 
 def test_a_text_that_the_run_has_already_refuses_the_whole_chunk_which_stays_leased():

@@ -1,12 +1,11 @@
 """Drawing: so many good statements; empty ones, duplicates and copies are drawn again and counted."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from generation.drawing import (
     MAX_ROUNDS,
     DrawingFailed,
+    Output,
     derived_seed,
     draw_statements,
     duplicate_key,
@@ -17,16 +16,16 @@ from generation.prompting import build_prompt, draw_demonstrations
 DEMONSTRATIONS = ["the red kite", "a blue boat", "two green hills", "one grey cat", "four white geese"]
 
 
-@dataclass
-class Output:
-    text: str
-    tokens: tuple = (11, 12, 13)
-    log_probs: tuple = (-0.5, -1.0, -0.25)
-    finish_reason: str = "stop"
+def said(text, **fields):
+    """An output with this text."""
+    return Output(**{"text": text, "tokens": 3, "log_prob": -1.75, "finish_reason": "stop"} | fields)
 
 
 class Script:
-    """A decoder that writes down what it was asked and answers with one list of texts a round."""
+    """A decoder that writes down what it was asked and answers with one list a round.
+
+    In the list are the texts of a method, or for two methods pairs of texts.
+    """
 
     def __init__(self, *rounds):
         self.rounds = list(rounds)
@@ -34,7 +33,8 @@ class Script:
 
     def __call__(self, prompts, seeds):
         self.asked.append((prompts, seeds))
-        return [Output(text) for text in self.rounds.pop(0)]
+        texts = [(text,) if isinstance(text, str) else text for text in self.rounds.pop(0)]
+        return [dict(zip(("topk", "alice"), map(said, pair), strict=False)) for pair in texts]
 
 
 def draw(size, decode, *, seed=7, taken=lambda keys: set()):
@@ -50,7 +50,7 @@ def counts(drawn):
 
 
 def writes_its_seed(prompts, seeds):
-    return [Output(f"number {seed}") for seed in seeds]
+    return [{"topk": said(f"number {seed}")} for seed in seeds]
 
 
 def test_good_statements_are_taken_at_once_and_in_order():
@@ -60,12 +60,71 @@ def test_good_statements_are_taken_at_once_and_in_order():
     assert counts(drawn) == {"empty": 0, "duplicate": 0, "copy": 0}
 
 
-def test_a_statement_knows_its_prompt_seed_tokens_log_probability_and_end():
+def test_a_statement_knows_its_prompt_seed_and_method_and_all_of_its_output():
     script = Script(["rain fell"])
     [statement] = draw(1, script).statements
     [(prompts, seeds)] = script.asked
-    assert (statement.prompt, statement.seed) == (prompts[0], seeds[0])
+    assert (statement.prompt, statement.seed, statement.method) == (prompts[0], seeds[0], "topk")
     assert (statement.tokens, statement.log_prob, statement.finish_reason) == (3, -1.75, "stop")
+    assert (statement.score, statement.toxic_prob, statement.hypotheses) == (None, None, ())
+
+
+def test_what_alice_knows_of_a_statement_is_kept():
+    found = {"score": -0.5, "toxic_prob": 0.25, "hypotheses": [{"text": "rain fell"}]}
+    [statement] = draw(1, lambda prompts, seeds: [{"alice": said("rain fell", **found)}]).statements
+    assert {name: getattr(statement, name) for name in found} == found
+
+
+# --- Pairs ------------------------------------------------------------------------------
+
+
+def test_two_methods_fill_a_place_together_from_one_prompt():
+    script = Script([("rain fell", "snow fell"), ("hail fell", "dew fell")])
+    drawn = draw(2, script)
+    assert [(statement.position, statement.method, statement.text) for statement in drawn.statements] == [
+        (0, "topk", "rain fell"),
+        (0, "alice", "snow fell"),
+        (1, "topk", "hail fell"),
+        (1, "alice", "dew fell"),
+    ]
+    [(prompts, seeds)] = script.asked
+    assert [statement.prompt for statement in drawn.statements] == [prompts[0]] * 2 + [prompts[1]] * 2
+    assert [statement.seed for statement in drawn.statements] == [seeds[0]] * 2 + [seeds[1]] * 2
+
+
+@pytest.mark.parametrize(
+    ("pair", "fault"),
+    [
+        (("rain fell", ""), "empty"),
+        (("", "rain fell"), "empty"),
+        (("rain fell", "a blue boat"), "copy"),
+        (("the red kite", "rain fell"), "copy"),
+        (("rain fell", "Dew fell"), "duplicate"),
+        (("dew fell", "rain fell"), "duplicate"),
+        (("rain fell", "RAIN fell"), "duplicate"),
+        (("", "dew fell"), "empty"),
+    ],
+)
+def test_a_place_is_drawn_again_and_counted_once_unless_both_are_good_and_different(pair, fault):
+    script = Script([("dew fell", "hail fell"), pair], [("rain fell", "snow fell")])
+    drawn = draw(2, script)
+    assert texts(drawn) == ["dew fell", "hail fell", "rain fell", "snow fell"]
+    assert counts(drawn) == {"empty": 0, "duplicate": 0, "copy": 0} | {fault: 1}
+    assert script.asked[1][0] != script.asked[0][0][1:]
+
+
+def test_what_a_place_did_not_keep_of_a_pair_may_come_again():
+    drawn = draw(2, Script([("rain fell", ""), ("rain fell", "snow fell")], [("hail fell", "dew fell")]))
+    assert texts(drawn) == ["hail fell", "dew fell", "rain fell", "snow fell"]
+
+
+def test_the_run_is_asked_for_the_keys_of_both():
+    asked = []
+    draw(1, Script([("Rain fell", "Snow fell")]), taken=lambda keys: asked.append(keys) or set())
+    assert asked == [["rain fell", "snow fell"]]
+
+
+# --- Drawing again ----------------------------------------------------------------------
 
 
 def test_each_statement_has_a_prompt_of_its_own_drawn_with_its_seed():

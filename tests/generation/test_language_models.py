@@ -1,20 +1,26 @@
 """Language models: the embedded one gives the same logits however it is asked; what is missing is said."""
 
 import importlib.util
+import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from copy import copy, deepcopy
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
 import transformers
 from django.conf import settings
+from tokenizers.processors import TemplateProcessing
 
 from generation import language_models
 from generation.decoding.topk import decode
-from generation.language_models import EMBEDDED_MODEL, LanguageModelUnavailable, TextTooLong
+from generation.engines.transformers_model import TextTooLong, TransformersLanguageModel
+from generation.language_models import EMBEDDED_MODEL, LanguageModelUnavailable
 from generation.parameters import TopKParameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,14 +28,39 @@ ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = ["- my aunt drives\n-", "- the club meets\n- her bakery opens early\n-", "- hi\n-"]
 
 
-def load(name, cache_folder):
+def load(name, cache_folder, **options):
     """Load without putting the session's model out of the cache of one."""
-    return language_models.load.__wrapped__(name, cache_folder=cache_folder)
+    return language_models.load.__wrapped__(name, cache_folder=cache_folder, device=torch.device("cpu"), **options)
 
 
-def fresh_logits(model, texts):
-    """The (B, V) logits after each of some lists of tokens, each computed alone and from the start."""
-    return torch.cat([model.start([tokens]) for tokens in texts])
+VOCABULARY = 49152
+
+
+def start(model, texts, *, steps=1):
+    """The (B, V) log-probabilities of all tokens after each of some lists of tokens."""
+    return in_order_of_tokens(model.start(texts, best=VOCABULARY, temperature=1.0, steps=steps))
+
+
+def step(model, parents, tokens):
+    return in_order_of_tokens(model.step(torch.tensor(parents), torch.tensor(tokens)))
+
+
+def in_order_of_tokens(next_tokens):
+    return torch.empty_like(next_tokens.log_probs).scatter_(-1, next_tokens.tokens, next_tokens.log_probs)
+
+
+def afresh(model, texts):
+    """As ``start``, each text computed alone."""
+    return torch.cat([start(model, [tokens]) for tokens in texts])
+
+
+def cached(model):
+    """The rows and columns of the cache, one pair if all layers agree."""
+    return {(layer.keys.shape[0], layer.keys.shape[2]) for layer in model._cache.layers}
+
+
+def assert_same(log_probs, expected):
+    torch.testing.assert_close(log_probs, expected, atol=1e-3, rtol=0)
 
 
 @pytest.fixture
@@ -59,33 +90,78 @@ def tiny_folder(language_model, tmp_path_factory):
 
 
 @torch.inference_mode()
-def test_prompts_of_different_lengths_give_the_logits_that_each_gives_alone(language_model, encoded):
+def test_prompts_of_different_lengths_give_the_log_probabilities_that_each_gives_alone(language_model, encoded):
     assert len({len(tokens) for tokens in encoded}) == 3
-    together = language_model.start(encoded)
-    assert together.shape == (3, 49152)
-    torch.testing.assert_close(together, fresh_logits(language_model, encoded), atol=1e-3, rtol=0)
+    together = start(language_model, encoded)
+    assert together.shape == (3, VOCABULARY)
+    torch.testing.assert_close(together.exp().sum(-1), torch.ones(3))
+    assert_same(together, afresh(language_model, encoded))
 
 
 @torch.inference_mode()
-def test_steps_give_the_logits_of_the_whole_text_read_at_once(language_model, encoded):
+def test_steps_give_the_log_probabilities_of_the_whole_text_read_at_once(language_model, encoded):
     texts = [list(tokens) for tokens in encoded]
-    logits = language_model.start(encoded)
+    log_probs = start(language_model, encoded, steps=3)
     for _ in range(2):
-        chosen = logits.argmax(-1)
-        logits = language_model.step(torch.arange(3), chosen)
-        texts = [[*text, token] for text, token in zip(texts, chosen.tolist(), strict=True)]
-    torch.testing.assert_close(logits, fresh_logits(language_model, texts), atol=1e-3, rtol=0)
+        chosen = log_probs.argmax(-1).tolist()
+        log_probs = step(language_model, [0, 1, 2], chosen)
+        texts = [[*text, token] for text, token in zip(texts, chosen, strict=True)]
+    assert_same(log_probs, afresh(language_model, texts))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@torch.inference_mode()
+def test_hypotheses_can_be_left_out_reordered_and_repeated_at_every_step(language_model, encoded, seed):
+    """The beams of some prompts widen, shrink, mix and end, as no search would have them."""
+    random = Random(seed)
+    texts = [list(tokens) for tokens in encoded]
+    start(language_model, encoded, steps=6)
+    for _ in range(5):
+        parents = random.choices(range(len(texts)), k=random.randint(1, 6))
+        tokens = [random.randrange(VOCABULARY) for _ in parents]
+        log_probs = step(language_model, parents, tokens)
+        texts = [[*texts[parent], token] for parent, token in zip(parents, tokens, strict=True)]
+        assert_same(log_probs, afresh(copy(language_model), texts))
 
 
 @torch.inference_mode()
-def test_hypotheses_can_be_left_out_reordered_and_repeated(language_model, encoded):
-    first, _, third = encoded
-    rain, snow, sun = (language_model.encode(word)[0] for word in (" rain", " snow", " sun"))
-    language_model.start(encoded)
-    language_model.step(torch.tensor([2, 0, 2]), torch.tensor([rain, snow, sun]))
-    logits = language_model.step(torch.tensor([2, 1]), torch.tensor([snow, rain]))
-    expected = fresh_logits(language_model, [[*third, sun, snow], [*first, snow, rain]])
-    torch.testing.assert_close(logits, expected, atol=1e-3, rtol=0)
+def test_the_prompt_is_kept_once_however_many_hypotheses_continue_it(language_model, encoded):
+    start(language_model, encoded[:1], steps=2)
+    step(language_model, [0] * 8, list(range(500, 508)))
+    assert cached(language_model) == {(1, len(encoded[0]) + 8)}
+
+
+@torch.inference_mode()
+def test_what_nobody_descends_from_leaves_the_cache_in_time(language_model, encoded):
+    """Ten hypotheses a step, all of them children of one."""
+    start(language_model, encoded[:1], steps=40)
+    step(language_model, [0] * 10, list(range(500, 510)))
+    for _ in range(39):
+        step(language_model, [3] * 10, list(range(500, 510)))
+    [(rows, columns)] = cached(language_model)
+    assert rows == 1
+    assert columns < (len(encoded[0]) + 40) / 0.7 + 10
+
+
+@torch.inference_mode()
+def test_prompts_that_are_done_leave_the_cache(language_model, encoded):
+    start(language_model, encoded, steps=3)
+    step(language_model, [1], [500])
+    assert cached(language_model) == {(1, max(map(len, encoded)) + 1)}
+
+
+@torch.inference_mode()
+def test_a_temperature_divides_the_logits_before_the_log_softmax(language_model, encoded):
+    at_one = start(language_model, encoded)
+    at_two = in_order_of_tokens(language_model.start(encoded, best=VOCABULARY, temperature=2.0, steps=1))
+    assert_same(at_two, (at_one / 2).log_softmax(-1))
+
+
+@torch.inference_mode()
+def test_an_empty_prompt_is_continued(language_model, encoded):
+    together = start(language_model, [encoded[0], []])
+    assert_same(together, afresh(language_model, [encoded[0], []]))
+    assert together.isfinite().all()
 
 
 def test_newlines_and_the_end_of_text_end_a_statement(language_model):
@@ -93,7 +169,7 @@ def test_newlines_and_the_end_of_text_end_a_statement(language_model):
     ending = ["\n", "\n\n", ".\n", "<|endoftext|>", "<|im_end|>"]
     tokens = [tokenizer.encode(text) for text in ending]
     assert [len(ids) for ids in tokens if len(ids) != 1] in ([], [2])  # ".\n" may be two tokens
-    assert all(bool(language_model.ends[ids[-1]]) for ids in tokens)
+    assert all(language_model.ends(torch.tensor([ids[-1] for ids in tokens])).tolist())
 
 
 def test_every_token_with_a_newline_in_its_text_ends_a_statement_and_no_word_does(language_model):
@@ -101,7 +177,7 @@ def test_every_token_with_a_newline_in_its_text_ends_a_statement_and_no_word_doe
     special = set(tokenizer.all_special_ids)
     for token in [*range(0, 49152, 7), *tokenizer.encode(" the women sailed. It's - ok!")]:
         expected = "\n" in tokenizer.decode([token]) or token in special
-        assert bool(language_model.ends[token]) == expected, tokenizer.convert_ids_to_tokens(token)
+        assert bool(language_model.ends(torch.tensor(token))) == expected, tokenizer.convert_ids_to_tokens(token)
 
 
 def test_text_survives_encoding_and_decoding_without_being_tidied(language_model):
@@ -144,18 +220,73 @@ def test_a_prompt_as_long_as_the_model_reads_is_continued_by_one_token(tiny_fold
 def test_a_prompt_longer_than_the_model_reads_is_refused(tiny_folder, tmp_path):
     model = load(str(tiny_folder), tmp_path)
     with pytest.raises(TextTooLong) as refusal:
-        model.start([[500] * 13, [500]])
+        start(model, [[500] * 13, [500]])
     assert str(refusal.value) == (
         f"A prompt with what follows it has 13 tokens, and {tiny_folder} reads 12. "
         "Use shorter demonstrations or fewer new tokens."
     )
 
 
-def test_a_continuation_longer_than_the_model_reads_is_refused(tiny_folder, tmp_path):
+def test_a_continuation_longer_than_the_model_reads_is_refused_before_it_is_begun(tiny_folder, tmp_path):
     model = load(str(tiny_folder), tmp_path)
-    model.start([[500] * 12])
-    with pytest.raises(TextTooLong):
-        model.step(torch.tensor([0]), torch.tensor([500]))
+    start(model, [[500] * 10], steps=3)
+    with pytest.raises(TextTooLong) as refusal:
+        start(model, [[500] * 10], steps=4)
+    assert str(refusal.value).startswith("A prompt with what follows it has 13 tokens")
+
+
+def test_a_model_can_be_loaded_in_bfloat16(tiny_folder, tmp_path):
+    model = load(str(tiny_folder), tmp_path, precision="bfloat16")
+    assert model.dtype == torch.bfloat16
+    [statement] = decode(model, ["a b"], seeds=[1], parameters=TopKParameters(max_new_tokens=3))
+    assert all(map(math.isfinite, statement.log_probs))
+
+
+def test_the_mark_of_the_beginning_stands_before_a_prompt_where_the_model_was_trained_with_it(tiny_folder, tmp_path):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_folder)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|im_start|> $A", special_tokens=[("<|im_start|>", tokenizer.convert_tokens_to_ids("<|im_start|>"))]
+    )
+    folder = tmp_path / "marked"
+    shutil.copytree(tiny_folder, folder)
+    tokenizer.save_pretrained(folder)
+    plain, marked = load(str(tiny_folder), tmp_path), load(str(folder), tmp_path)
+    assert marked.encode("rain") == plain.encode("rain")
+    mark = tokenizer.convert_tokens_to_ids("<|im_start|>")
+    assert_same(start(marked, [[500, 501]]), start(plain, [[mark, 500, 501]]))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        transformers.GPT2Config(n_embd=16, n_layer=2, n_head=4, vocab_size=VOCABULARY),
+        transformers.GPTJConfig(n_embd=16, n_layer=2, n_head=4, rotary_dim=4, vocab_size=VOCABULARY),
+        transformers.LlamaConfig(
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=VOCABULARY,
+        ),
+    ],
+    ids=["GPT-2", "GPT-J", "Llama"],
+)
+@torch.inference_mode()
+def test_hypotheses_are_continued_with_models_of_the_usual_shapes(language_model, config):
+    torch.manual_seed(1)
+    untrained = transformers.AutoModelForCausalLM.from_config(deepcopy(config))
+    model = TransformersLanguageModel(
+        untrained, language_model.tokenizer, name="untrained", revision="", device=torch.device("cpu")
+    )
+    start(model, [[5, 6, 7], [8, 9]], steps=3)
+    step(model, [1, 0, 1, 1], [10, 11, 12, 13])
+    found = step(model, [3, 1, 1], [14, 15, 16])
+    expected = [[8, 9, 13, 14], [5, 6, 7, 11, 15], [5, 6, 7, 11, 16]]
+    untouched = transformers.AutoModelForCausalLM.from_config(config).eval()
+    untouched.load_state_dict(untrained.state_dict())
+    whole = torch.cat([untouched(torch.tensor([text])).logits[:, -1].log_softmax(-1) for text in expected])
+    torch.testing.assert_close(found, whole, atol=1e-4, rtol=0)
 
 
 def test_a_model_that_is_not_on_the_machine_is_named_with_what_to_set(tmp_path):
@@ -205,7 +336,7 @@ class Model:
 
 transformers.AutoTokenizer.from_pretrained = lambda **_: None
 transformers.AutoModelForCausalLM.from_pretrained = lambda **_: Model()
-language_models.load(language_models.EMBEDDED_MODEL, cache_folder=Path(sys.argv[1]))
+language_models.load(language_models.EMBEDDED_MODEL, cache_folder=Path(sys.argv[1]), device=None)
 """
 
 
@@ -231,7 +362,7 @@ def test_unpacking_that_is_killed_leaves_nothing_that_looks_whole_and_is_made_go
 
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda **_: Whole())
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda **_: Whole())
-    assert language_models._dequantised(tmp_path) == tmp_path / name
+    assert language_models.unpacked(tmp_path) == tmp_path / name
     assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}.lock"}
     assert [path.name for path in (tmp_path / name).iterdir()] == ["whole"]
 
@@ -241,7 +372,7 @@ def test_what_is_in_the_cache_is_not_unpacked_again(cached_folder, monkeypatch):
         raise AssertionError(f"{target} was unpacked again")
 
     monkeypatch.setattr(language_models, "_unpack", unpack)
-    assert language_models._dequantised(settings.VAR / "models") == cached_folder
+    assert language_models.unpacked(settings.VAR / "models") == cached_folder
 
 
 def test_loading_draws_no_progress_bar(tiny_folder, tmp_path, capfd):

@@ -1,5 +1,6 @@
 """What must never be false is a constraint: no way of writing, not only no form, gets past it."""
 
+import math
 from datetime import timedelta
 from importlib import import_module
 from uuid import uuid4
@@ -15,7 +16,10 @@ from generation.models import (
     Demonstration,
     Generation,
     GenerationRun,
+    Method,
     Prompt,
+    Replay,
+    RunMethod,
     TargetGroup,
 )
 from tests.factories import make_demonstrations, make_generation, make_group, make_run
@@ -45,6 +49,14 @@ def two_chunks():
     return make_run(count=32).chunks.all()
 
 
+def a_replay():
+    return Replay.objects.create(generation=make_generation()) and Replay.objects.all()
+
+
+def one_run(**options):
+    return make_run(**options) and GenerationRun.objects.all()
+
+
 NOW = timezone.now()
 
 # The constraint, rows that keep it, and the change that would break it.
@@ -55,16 +67,22 @@ BREACHES = [
     ("demonstration_on_one_line", two_demonstrations, {"text": "one\nsails"}),
     ("prompt_once_a_set", lambda: [a_prompt(), a_prompt("- two\n-")] and Prompt.objects.all(), {"text": "- one\n-"}),
     ("prompt_label_known", lambda: a_prompt() and Prompt.objects.all(), {"label": "rude"}),
-    ("run_state_known", lambda: make_run() and GenerationRun.objects.all(), {"state": "lost", "ended_at": NOW}),
-    ("run_method_known", lambda: make_run() and GenerationRun.objects.all(), {"method": "guess"}),
-    ("run_ended_when_its_state_says_so", lambda: make_run() and GenerationRun.objects.all(), {"state": "finished"}),
-    ("run_ended_when_its_state_says_so", lambda: make_run() and GenerationRun.objects.all(), {"ended_at": NOW}),
+    ("run_state_known", one_run, {"state": "lost", "ended_at": NOW}),
+    ("run_method_known", one_run, {"method": "guess", "classifier": "toy classifier"}),
+    ("run_precision_known", one_run, {"precision": "int4"}),
+    ("run_has_the_classifier_that_it_needs", one_run, {"classifier": "toy classifier"}),
+    ("run_has_the_classifier_that_it_needs", one_run, {"method": "alice"}),
+    ("run_has_the_classifier_that_it_needs", one_run, {"method": "paired"}),
+    ("run_has_the_classifier_that_it_needs", lambda: one_run(method="alice"), {"classifier": ""}),
+    ("run_ended_when_its_state_says_so", one_run, {"state": "finished"}),
+    ("run_ended_when_its_state_says_so", one_run, {"state": "paused", "ended_at": NOW}),
+    ("run_ended_when_its_state_says_so", one_run, {"ended_at": NOW}),
     (
         "run_failed_with_a_reason",
-        lambda: make_run() and GenerationRun.objects.all(),
+        one_run,
         {"state": "failed", "ended_at": NOW},
     ),
-    ("run_failed_with_a_reason", lambda: make_run() and GenerationRun.objects.all(), {"failure": "No reason."}),
+    ("run_failed_with_a_reason", one_run, {"failure": "No reason."}),
     ("chunk_once_a_run", two_chunks, {"index": 0}),
     ("chunk_has_a_size", two_chunks, {"size": 0}),
     ("chunk_label_known", two_chunks, {"label": "rude"}),
@@ -83,6 +101,13 @@ BREACHES = [
     ("generation_label_known", two_generations_of_a_run, {"label": "rude"}),
     ("generation_method_known", two_generations_of_a_run, {"method": "guess"}),
     ("generation_has_text", two_generations_of_a_run, {"text": " \n\t"}),
+    ("generation_toxic_prob_is_a_probability", two_generations_of_a_run, {"toxic_prob": -0.1}),
+    ("generation_toxic_prob_is_a_probability", two_generations_of_a_run, {"toxic_prob": 1.1}),
+    ("generation_toxic_prob_is_a_probability", two_generations_of_a_run, {"toxic_prob": math.nan}),
+    ("replay_finished_is_not_leased", a_replay, {"finished_at": NOW, "lease_expires_at": NOW, "failure": "Away."}),
+    ("replay_finished_with_steps_or_a_failure", a_replay, {"finished_at": NOW}),
+    ("replay_finished_with_steps_or_a_failure", a_replay, {"failure": "Away."}),
+    ("replay_finished_with_steps_or_a_failure", a_replay, {"steps": [1]}),
 ]
 
 
@@ -178,3 +203,65 @@ def test_the_migration_makes_the_thirteen_groups_of_the_release_in_the_order_of_
         "mental_dis",
         "physical_dis",
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "methods"),
+    [("topk", (Method.TOPK,)), ("alice", (Method.ALICE,)), ("paired", (Method.TOPK, Method.ALICE))],
+)
+def test_a_run_writes_a_statement_of_each_of_its_methods_for_a_place(method, methods):
+    assert RunMethod(method).methods == GenerationRun(method=method).methods == methods
+
+
+def test_the_two_of_a_pair_stand_at_the_same_place():
+    run = make_run(count=1, method="paired")
+    for method in ("topk", "alice"):
+        make_generation(run=run, chunk=run.chunks.get(), position=0, method=method)
+    assert run.generations.count() == 2
+
+
+def test_lists_of_statements_leave_the_n_best_in_the_database(django_assert_num_queries):
+    run = make_run(count=1)
+    make_generation(run=run, chunk=run.chunks.get(), position=0, hypotheses=[{"text": "rain fell"}])
+    for statements in (Generation.objects.all(), run.generations.all()):
+        [statement] = statements
+        assert statement.get_deferred_fields() == {"hypotheses"}
+        with django_assert_num_queries(1):
+            assert statement.hypotheses == [{"text": "rain fell"}]
+
+
+# --- Migrations -------------------------------------------------------------------------
+
+
+def test_the_parameters_of_older_runs_are_those_of_their_method():
+    migration = import_module("generation.migrations.0004_parameters_by_method")
+    run = make_run()
+    GenerationRun.objects.update(parameters={"k": 5, "temperature": 1.5, "max_new_tokens": 9})
+    migration.key_by_method(apps, schema_editor=None)
+    run.refresh_from_db()
+    assert run.parameters == {"topk": {"k": 5, "temperature": 1.5, "max_new_tokens": 9}}
+    migration.key_no_more(apps, schema_editor=None)
+    run.refresh_from_db()
+    assert run.parameters == {"k": 5, "temperature": 1.5, "max_new_tokens": 9}
+
+
+def test_each_of_the_thirteen_groups_has_words_that_name_it_in_lower_case_and_once_each():
+    groups = import_module("generation.migrations.0002_target_groups")
+    migration = import_module("generation.migrations.0005_words_that_name_groups")
+    assert migration.WORDS.keys() == {slug for slug, *_ in groups.GROUPS}
+    for words in migration.WORDS.values():
+        assert words == words.lower()
+        assert len(words.split()) == len(set(words.split())) > 1
+        assert len(words) <= TargetGroup._meta.get_field("naming_words").max_length
+
+
+def test_words_that_somebody_wrote_already_are_kept():
+    migration = import_module("generation.migrations.0005_words_that_name_groups")
+    TargetGroup.objects.all().delete()
+    make_group("women")
+    make_group("asian", naming_words="nikkei")
+    migration.add_words(apps, schema_editor=None)
+    assert dict(TargetGroup.objects.values_list("slug", "naming_words")) == {
+        "women": "woman women female females girl girls lady ladies",
+        "asian": "nikkei",
+    }

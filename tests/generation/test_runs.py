@@ -1,15 +1,16 @@
-"""Runs: ordered with all that is needed to repeat them, refused in sentences, ended once."""
+"""Runs: ordered with all that is needed to repeat them, refused in sentences, paused and resumed, ended once."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from generation.models import Demonstration, GenerationRun
-from generation.parameters import TopKParameters
+from generation.parameters import AliceParameters, TopKParameters
 from generation.prompting import NotEnoughDemonstrations
-from generation.runs import Cell, cancel_run, fail_run, finish_run_if_complete, start_run
+from generation.runs import Cell, cancel_run, fail_run, finish_run_if_complete, pause_run, resume_run, start_run
 from tests.factories import make_demonstrations, make_generation, make_group, make_run
 
 pytestmark = pytest.mark.django_db
@@ -44,17 +45,57 @@ def women():
 def test_a_run_is_stored_with_all_that_is_needed_to_repeat_it(women):
     researcher = get_user_model().objects.create(username="ada")
     run = start(
-        [Cell(women, "benign", 3)], parameters=TopKParameters(k=5, temperature=1.5, max_new_tokens=9), seed=11,
+        [Cell(women, "benign", 3)], topk=TopKParameters(k=5, temperature=1.5, max_new_tokens=9), seed=11,
         created_by=researcher,
     )  # fmt: skip
     run.refresh_from_db()
     assert (run.state, run.method, run.language_model, run.seed) == ("queued", "topk", "toy", 11)
-    assert run.parameters == {"k": 5, "temperature": 1.5, "max_new_tokens": 9}
+    assert run.parameters == {"topk": {"k": 5, "temperature": 1.5, "max_new_tokens": 9}}
+    assert (run.classifier, run.precision) == ("", "float32")
     assert (run.created_by, run.started_at, run.ended_at, run.failure) == (researcher, None, None, "")
 
 
-def test_without_parameters_those_of_the_paper_are_stored(women):
-    assert start([Cell(women, "benign", 1)]).parameters == {"k": 40, "temperature": 0.9, "max_new_tokens": 30}
+OF_TOPK = {"k": 40, "temperature": 0.9, "max_new_tokens": 30}
+OF_ALICE = {
+    "direction": "false_positives",
+    "lm_weight": 0.5,
+    "classifier_weight": 0.5,
+    "beam": 10,
+    "vocabulary": 100,
+    "temperature": 0.9,
+    "max_new_tokens": 30,
+    "selection": "topk",
+    "no_repeat_ngram_size": 0,
+    "group_words_allowed": True,
+    "n_best": 10,
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "classifier"),
+    [
+        ("topk", {"topk": OF_TOPK}, ""),
+        ("alice", {"alice": OF_ALICE}, "toy classifier"),
+        ("paired", {"topk": OF_TOPK, "alice": OF_ALICE}, "toy classifier"),
+    ],
+)
+def test_without_parameters_those_of_the_paper_are_stored_for_each_method(women, method, parameters, classifier):
+    run = start([Cell(women, "benign", 1)], method=method, classifier=classifier)
+    run.refresh_from_db()
+    assert (run.parameters, run.classifier) == (parameters, classifier)
+
+
+def test_toxic_prompts_are_decoded_in_the_other_direction(women):
+    make_demonstrations(women, label="toxic")
+    run = start([Cell(women, "toxic", 1)], method="alice", classifier="toy classifier")
+    assert run.parameters["alice"]["direction"] == "false_negatives"
+
+
+def test_a_run_of_both_methods_has_a_place_for_each_pair(women):
+    run = start([Cell(women, "benign", 20)], method="paired", classifier="toy classifier", precision="bfloat16")
+    assert chunks_of(run) == [("women", 16), ("women", 4)]
+    assert (run.methods, run.precision) == (("topk", "alice"), "bfloat16")
+    assert run.progress()["wanted"] == 40
 
 
 def test_without_a_seed_one_is_drawn_and_stored(women):
@@ -79,6 +120,11 @@ def test_chunks_are_taken_in_turn_from_each_group_so_that_a_cancelled_run_has_so
         ("women", 16), ("asian", 16), ("muslim", 16),
         ("women", 1), ("asian", 1), ("muslim", 1),
     ]  # fmt: skip
+
+
+def test_a_setting_says_how_large_chunks_are(women, settings):
+    settings.CHUNK_SIZE = 64
+    assert chunks_of(start([Cell(women, "benign", 65)])) == [("women", 64), ("women", 1)]
 
 
 def test_groups_may_want_different_numbers(women):
@@ -152,6 +198,130 @@ def test_the_smallest_and_the_largest_seed_are_stored(women, seed):
     assert run.seed == seed
 
 
+FALSE_NEGATIVES = AliceParameters(direction="false_negatives")
+FALSE_POSITIVES = AliceParameters(direction="false_positives")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"method": "guess"}, "There is no method 'guess'. Choose one of: topk, alice, paired."),
+        ({"precision": "int4"}, "There is no precision 'int4'. Choose one of: float32, bfloat16."),
+        ({"language_model": " "}, "Name the language model."),
+        (
+            {"language_model": "https://ada:secret@example.org/v1#model"},
+            "A completions server's address is stored with the run and shown: leave user name and password out of it, "
+            "and set HUMANVAL_COMPLETIONS_KEY to the key.",
+        ),
+        ({"method": "alice"}, "ALICE needs a classifier: name one."),
+        ({"method": "paired", "classifier": " "}, "ALICE needs a classifier: name one."),
+        ({"classifier": "toy classifier"}, "Top-k uses no classifier: leave 'toy classifier' out."),
+        ({"alice": FALSE_POSITIVES}, "This run does not use ALICE: leave its parameters out."),
+        (
+            {"method": "alice", "classifier": "toy classifier", "topk": TopKParameters()},
+            "This run does not use top-k: leave its parameters out.",
+        ),
+        (
+            {"method": "alice", "classifier": "toy classifier", "alice": FALSE_NEGATIVES},
+            "False negatives are sought from toxic prompts, not from benign ones. For benign prompts choose false "
+            "positives.",
+        ),
+    ],
+)
+def test_what_a_method_cannot_do_is_refused_in_a_sentence(women, options, sentence):
+    with pytest.raises(ValueError) as refused:
+        start_run(**{"cells": [Cell(women, "benign", 1)], "language_model": "toy"} | options)
+    assert str(refused.value) == sentence
+    assert not GenerationRun.objects.exists()
+
+
+def test_alice_does_not_go_in_both_directions_at_once(women):
+    make_demonstrations(women, label="toxic")
+    cells = [Cell(women, "benign", 1), Cell(women, "toxic", 1)]
+    assert refusal(cells=cells, method="alice", classifier="toy classifier") == (
+        "ALICE works in one direction: start a run for benign prompts and one for toxic ones."
+    )
+    assert refusal(cells=cells, method="alice", classifier="toy classifier", alice=FALSE_POSITIVES) == (
+        "False positives are sought from benign prompts, not from toxic ones. For toxic prompts choose false negatives."
+    )
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_chunk_size_that_is_none_is_refused_by_the_name_of_its_setting(women, settings, size):
+    settings.CHUNK_SIZE = size
+    assert refusal(cells=[Cell(women, "benign", 1)]) == (
+        f"HUMANVAL_CHUNK_SIZE must be a whole number of at least 1, not {size}."
+    )
+
+
+# --- Pausing and resuming -----------------------------------------------------------------
+
+
+def test_a_paused_run_says_why_and_has_not_ended():
+    run = make_run()
+    assert pause_run(run_id=run.pk, reason="The server does not answer.") is True
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.ended_at) == ("paused", "The server does not answer.", None)
+    assert (run.is_open, run.progress()["seconds_left"]) == (False, None)
+
+
+def test_a_run_may_be_paused_for_no_reason():
+    run = make_run()
+    assert pause_run(run_id=run.pk) is True
+    run.refresh_from_db()
+    assert (run.state, run.failure) == ("paused", "")
+
+
+def test_nobody_is_woken_for_a_paused_run():
+    run = make_run()
+    assert list(GenerationRun.objects.waiting()) == [run]
+    pause_run(run_id=run.pk)
+    assert list(GenerationRun.objects.waiting()) == []
+
+
+def test_a_resumed_run_is_queued_again_and_a_worker_woken(sent, django_capture_on_commit_callbacks):
+    run = make_run()
+    pause_run(run_id=run.pk, reason="The server does not answer.")
+    with django_capture_on_commit_callbacks(execute=True):
+        assert resume_run(run=run) is True
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.ended_at) == ("queued", "", None)
+    assert sent == [("generation.work_on_run", [run.pk], "generation")]
+
+
+def test_what_a_run_was_taken_up_before_its_pause_does_not_count_against_it():
+    run = make_run(count=32)
+    run.chunks.update(leases=5)
+    run.chunks.filter(index=0).update(finished_at=timezone.now())
+    pause_run(run_id=run.pk)
+    resume_run(run=run)
+    assert list(run.chunks.values_list("index", "leases")) == [(0, 5), (1, 0)]
+
+
+def test_only_an_open_run_is_paused_and_only_a_paused_one_resumed(sent, django_capture_on_commit_callbacks):
+    run = make_run()
+    run.chunks.update(leases=3)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert resume_run(run=run) is False
+    assert run.chunks.get().leases == 3
+    cancel_run(run=run)
+    assert pause_run(run_id=run.pk) is False
+    assert resume_run(run=run) is False
+    run.refresh_from_db()
+    assert (run.state, sent) == ("cancelled", [])
+
+
+def test_a_paused_run_can_be_cancelled_but_neither_fails_nor_finishes():
+    run = make_run()
+    pause_run(run_id=run.pk, reason="The server does not answer.")
+    run.chunks.update(finished_at=timezone.now())
+    assert finish_run_if_complete(run_id=run.pk) is False
+    assert fail_run(run_id=run.pk, reason="Too late.") is False
+    assert cancel_run(run=run) is True
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.ended_at is not None) == ("cancelled", "", True)
+
+
 # --- Ending -----------------------------------------------------------------------------
 
 
@@ -211,9 +381,38 @@ def test_progress_counts_what_is_wanted_stored_and_was_drawn_again():
         "drawn_again_duplicate": 22,
         "drawn_again_copy": 33,
         "seconds": 5.0,
+        "workers": 0,
+        "classifier_runs": 0,
+        "classifier_runs_a_statement": None,
         "statements_a_second": 1.0,
         "seconds_left": 15.0,
     }
+
+
+def test_of_a_paired_run_both_statements_of_a_place_count_and_the_classifier_s_runs_are_those_of_alice():
+    run = make_run(count=20, method="paired")
+    first = run.chunks.first()
+    run.chunks.filter(index=0).update(classifier_runs=600, decoding_seconds=3.0)
+    for position in range(3):
+        for method in ("topk", "alice"):
+            make_generation(run=run, chunk=first, position=position, method=method)
+    progress = run.progress()
+    assert (progress["wanted"], progress["stored"], progress["percent"]) == (40, 6, 15)
+    assert (progress["statements_a_second"], progress["classifier_runs_a_statement"]) == (2.0, 200.0)
+    assert progress["seconds_left"] == 17.0
+
+
+def test_the_time_left_is_shared_by_the_workers_that_hold_a_chunk_now():
+    run = make_run(count=80)
+    first = run.chunks.first()
+    run.chunks.filter(index=0).update(decoding_seconds=16.0, finished_at=timezone.now())
+    for position in range(16):
+        make_generation(run=run, chunk=first, position=position)
+    now = timezone.now()
+    for index, ends in ((1, now + timedelta(minutes=1)), (2, now + timedelta(minutes=1)), (3, now - timedelta(1))):
+        run.chunks.filter(index=index).update(lease_token=uuid4(), lease_expires_at=ends)
+    progress = run.progress()
+    assert (progress["workers"], progress["statements_a_second"], progress["seconds_left"]) == (2, 1.0, 32.0)
 
 
 def test_before_the_first_chunk_is_stored_there_is_no_rate():

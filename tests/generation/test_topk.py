@@ -9,7 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generation.decoding.topk import LENGTH, STOP, decode
+from generation.decoding.protocols import LENGTH, STOP
+from generation.decoding.topk import decode
 from generation.parameters import TopKParameters
 from tests.generation.toys import END_OF_TEXT, ToyLanguageModel, always
 

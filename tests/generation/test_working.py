@@ -1,22 +1,42 @@
-"""What a worker does with a run, with a toy in the language model's place."""
+"""What a worker does with a run, with toys in the models' place."""
 
+import math
+import platform
+import random
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+import torch
+import transformers
 from django.db import IntegrityError, OperationalError
 from django.utils import timezone
 
 from generation import tasks, working
 from generation.chunks import lease_next_chunk, store_chunk
+from generation.classifiers import ClassifierUnavailable, NoToxicLabel
+from generation.devices import DeviceUnavailable
 from generation.drawing import Draw
+from generation.engines.completions import PromptTooLong, ServerAnswerInvalid, ServerUnavailable, TooFewLogProbs
+from generation.engines.transformers_model import TextTooLong
 from generation.language_models import LanguageModelUnavailable
 from generation.models import Demonstration, GenerationChunk
-from generation.runs import cancel_run
-from tests.factories import make_run
+from generation.parameters import AliceParameters, TopKParameters
+from generation.runs import Cell, cancel_run, pause_run, resume_run, start_run
+from tests.factories import DEMONSTRATIONS, make_demonstrations, make_group, make_run
 from tests.generation import toys
+from tests.generation.completions_server import CompletionsServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("toy")]
+
+
+QUICK = AliceParameters(direction="false_positives", beam=3, vocabulary=10, max_new_tokens=4, n_best=2)
+
+
+def moody():
+    """A toy that knows the demonstrations' words, so that each prompt has its own best continuation."""
+    return toys.moody(*" ".join(DEMONSTRATIONS).split())
 
 
 def work(run):
@@ -32,10 +52,10 @@ def at_the_first_step(toy, happening):
     """Let something happen while the model computes for the first time."""
     start = toy.model.start
 
-    def start_and_let_it_happen(prompts):
+    def start_and_let_it_happen(prompts, **options):
         toy.model.start = start
         happening()
-        return start(prompts)
+        return start(prompts, **options)
 
     toy.model.start = start_and_let_it_happen
 
@@ -113,7 +133,7 @@ def test_a_run_whose_worker_died_ends_with_the_statements_of_an_undisturbed_one(
 
 
 def test_the_parameters_of_the_run_are_those_of_the_decoding():
-    run = make_run(count=2, parameters=working.TopKParameters(max_new_tokens=3))
+    run = make_run(count=2, topk=TopKParameters(max_new_tokens=3))
     work(run)
     assert [len(text.split()) for text in texts(run)] == [3, 3]
     assert set(run.generations.values_list("tokens", "finish_reason")) == {(3, "length")}
@@ -122,23 +142,121 @@ def test_the_parameters_of_the_run_are_those_of_the_decoding():
 def test_the_run_notes_what_it_was_worked_on_with():
     run = make_run(count=1)
     work(run)
-    assert run.environment["language_model_revision"] == "toy 1"
-    assert run.environment["device"] == "cpu"
-    assert set(run.environment) == {
-        "language_model_revision",
-        "device",
-        "dtype",
-        "threads",
-        "python",
-        "torch",
-        "transformers",
+    assert run.environment == {
+        "language_model_revision": "toy 1",
+        "device": "cpu",
+        "dtype": "float32",
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
     }
 
 
-def test_the_time_of_decoding_is_noted():
+def test_a_run_of_alice_notes_its_classifier_too(toy):
+    toy.model = moody()
+    run = make_run(count=1, method="alice", alice=QUICK)
+    work(run)
+    about = {name: value for name, value in run.environment.items() if name.startswith("classifier")}
+    assert about == {
+        "classifier": "toy classifier",
+        "classifier_revision": "toy 2",
+        "classifier_device": "cpu",
+        "classifier_dtype": "float32",
+    }
+
+
+def test_a_run_on_a_server_notes_how_the_server_told_the_tokens_of_prompts(toy):
+    toy.model.device, toy.model.dtype, toy.model.prompt_tokens = "server", "", "echo"
     run = make_run(count=1)
     work(run)
-    assert run.chunks.get().decoding_seconds > 0
+    assert (run.environment["device"], run.environment["dtype"], run.environment["prompt_tokens"]) == (
+        "server",
+        "",
+        "echo",
+    )
+
+
+def test_models_are_loaded_in_the_precision_of_the_run(monkeypatch, toy):
+    asked = []
+    monkeypatch.setattr(working, "load_language_model", lambda *name, **options: asked.append(options) or toy.model)
+    monkeypatch.setattr(working, "load_classifier", lambda *name, **options: asked.append(options) or toy.classifier)
+    toy.model = moody()
+    work(make_run(count=1, method="alice", alice=QUICK, precision="bfloat16"))
+    assert asked == [{"precision": "bfloat16"}] * 2
+
+
+# --- ALICE ------------------------------------------------------------------------------
+
+
+def test_a_run_of_alice_stores_what_it_found_and_how_it_was_ranked(toy):
+    toy.model = moody()
+    run = make_run(count=20, method="alice", alice=QUICK)
+    work(run)
+    assert (run.state, run.failure, run.generations.count()) == ("finished", "", 20)
+    for generation in run.generations.all():
+        best = generation.hypotheses[0]
+        assert (generation.method, len(generation.hypotheses)) == ("alice", 2)
+        assert (best["text"], best["finish_reason"]) == (generation.text, generation.finish_reason)
+        assert "".join(best["tokens"]).strip() == generation.text
+        assert generation.tokens == len(best["tokens"]) == len(best["log_probs"]) == len(best["sought_log_probs"])
+        assert (best["score"], best["toxic_prob"]) == pytest.approx((generation.score, generation.toxic_prob), abs=1e-6)
+        votes = zip(best["log_probs"], best["sought_log_probs"], strict=True)
+        assert generation.score == pytest.approx(
+            sum(0.5 * lm + 0.5 * clf for lm, clf in votes) / generation.tokens, abs=1e-5
+        )
+        assert generation.toxic_prob == pytest.approx(toys.share_of_o(generation.text))
+        assert best["score"] >= generation.hypotheses[1]["score"]
+
+
+def test_the_classifier_s_runs_are_those_of_the_searches(toy):
+    toy.model = moody()
+    run = make_run(count=3, method="alice", alice=QUICK)
+    work(run)
+    assert run.progress()["classifier_runs"] == len(toy.classifier.texts_read)
+    assert run.progress()["classifier_runs_a_statement"] == len(toy.classifier.texts_read) / 3
+
+
+def test_a_paired_run_has_two_statements_of_each_prompt_and_both_are_classified(toy):
+    toy.model = moody()
+    run = make_run(count=20, method="paired", alice=QUICK, topk=TopKParameters(max_new_tokens=4))
+    work(run)
+    assert (run.state, run.failure) == ("finished", "")
+    topk, alice = (run.generations.filter(method=method).order_by("chunk", "position") for method in ("topk", "alice"))
+    places = [(generation.chunk_id, generation.position, generation.prompt_id) for generation in topk]
+    assert places == [(generation.chunk_id, generation.position, generation.prompt_id) for generation in alice]
+    assert len(set(places)) == 20
+    assert len({text.lower() for text in texts(run)}) == 40
+    for generation in topk:
+        assert generation.toxic_prob == pytest.approx(toys.share_of_o(generation.text))
+        assert (generation.score, generation.hypotheses) == (None, [])
+    assert {len(generation.hypotheses) for generation in alice} == {2}
+
+
+def test_the_top_k_of_a_paired_run_is_that_of_a_run_of_its_own(toy):
+    toy.model = moody()
+    topk = TopKParameters(max_new_tokens=4)
+    alone, paired = make_run(count=5, topk=topk), make_run(count=5, method="paired", topk=topk, alice=QUICK)
+    work(alone)
+    work(paired)
+    assert list(paired.generations.filter(method="topk").values_list("text", flat=True)) == texts(alone)
+    assert set(alone.generations.values_list("score", "toxic_prob")) == {(None, None)}
+
+
+@pytest.mark.parametrize(("allowed", "text"), [(True, "radios else"), (False, "else")])
+def test_words_that_name_the_group_may_be_taken_from_the_prompt(toy, allowed, text):
+    group = make_group("hams", naming_words="antennas radios")
+    make_demonstrations(group, texts=[f"{letter} lakes radios" for letter in "abcdefg"])
+    toy.model = toys.always(b" lakes", b" radios", b" else", logits=[2.0, 1.0, 0.0])
+    run = start_run(
+        cells=[Cell(group, "benign", 1)],
+        language_model="toy",
+        method="alice",
+        classifier="toy classifier",
+        alice=replace(QUICK, beam=1, no_repeat_ngram_size=1, group_words_allowed=allowed),
+    )
+    work(run)
+    assert texts(run) == [text]
 
 
 # --- Drawing again ----------------------------------------------------------------------
@@ -165,8 +283,10 @@ def test_capitals_that_databases_lower_in_different_ways_are_drawn_again_too(toy
 def test_a_text_that_another_worker_stores_meanwhile_is_drawn_again(monkeypatch):
     run = make_run(count=32)
     first, second = (lease_next_chunk(run_id=run.pk) for _ in range(2))
-    model = working.load_language_model("toy")
-    drawn_first, drawn_second = (working.draw_chunk(chunk=chunk, model=model) for chunk in (first, second))
+    drawn_first, drawn_second = (
+        working.draw_chunk(chunk=chunk, decoder=working.decoder_for(run=run, group=chunk.group))
+        for chunk in (first, second)
+    )
 
     def draw_while_the_other_worker_stores(**_):
         same = [*drawn_second.statements[:1], *drawn_first.statements[1:]]
@@ -180,6 +300,73 @@ def test_a_text_that_another_worker_stores_meanwhile_is_drawn_again(monkeypatch)
     assert (second.generations.count(), second.duplicate) == (16, 1)
     kept = [statement.text for statement in drawn_second.statements[1:]]
     assert list(second.generations.order_by("position").values_list("text", flat=True))[1:] == kept
+
+
+# --- Too little memory ------------------------------------------------------------------
+
+
+def with_room_for(toy, room):
+    """Let the toy's memory hold so many prompts; return a list of the batches that it is given."""
+    batches = []
+    start = toy.model.start
+
+    def start_if_there_is_room(prompts, **options):
+        batches.append(len(prompts))
+        if len(prompts) > room:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return start(prompts, **options)
+
+    toy.model.start = start_if_there_is_room
+    return batches
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "alice", "alice": QUICK}], ids=["topk", "alice"])
+def test_a_batch_that_does_not_fit_is_halved_until_it_does_with_the_same_statements(toy, options):
+    toy.model = moody()
+    roomy, tight = make_run(count=16, **options), make_run(count=16, **options)
+    work(roomy)
+    batches = with_room_for(toy, 5)
+    work(tight)
+    assert (tight.state, tight.failure) == ("finished", "")
+    assert batches[:6] == [16, 8, 4, 4, 4, 4]
+    assert texts(tight) == texts(roomy)
+
+
+def test_the_next_chunk_begins_with_what_did_fit(toy):
+    batches = with_room_for(toy, 8)
+    work(make_run(count=32))
+    assert batches == [16, 8, 8, 8, 8]
+
+
+def test_a_run_of_which_not_one_prompt_fits_is_paused_and_can_be_resumed(toy):
+    batches = with_room_for(toy, 0)
+    run = make_run(count=4)
+    work(run)
+    assert batches == [4, 2, 1]
+    assert (run.state, run.failure) == (
+        "paused",
+        "The device has too little memory for even one prompt at a time. Use a smaller model, beam or vocabulary, "
+        "fewer new tokens, bfloat16, or a device with more memory that nobody else uses.",
+    )
+    toy.model = toys.chatterbox()
+    resume_run(run=run)
+    work(run)
+    assert (run.state, run.failure, run.generations.count()) == ("finished", "", 4)
+
+
+def test_a_chunk_larger_than_a_processor_is_quick_with_is_decoded_in_parts(toy, settings):
+    settings.CHUNK_SIZE = 40
+    batches = with_room_for(toy, 16)
+    work(make_run(count=40))
+    assert batches == [16, 16, 8]
+
+
+def test_a_server_is_given_the_whole_chunk(toy, settings):
+    settings.CHUNK_SIZE = 40
+    toy.model.device = "server"
+    batches = with_room_for(toy, 40)
+    work(make_run(count=40))
+    assert batches == [40]
 
 
 # --- Stopping ---------------------------------------------------------------------------
@@ -201,6 +388,18 @@ def test_a_run_that_is_cancelled_while_its_chunk_is_drawn_stores_nothing_more(to
     at_the_first_step(toy, lambda: cancel_run(run=run))
     work(run)
     assert (run.state, texts(run)) == ("cancelled", [])
+
+
+def test_a_run_that_is_paused_stops_at_the_next_step_and_goes_on_once_resumed(toy, settings):
+    settings.LEASE_SECONDS = 0
+    run = make_run(count=40)
+    at_the_first_step(toy, lambda: pause_run(run_id=run.pk))
+    work(run)
+    assert (run.state, texts(run)) == ("paused", [])
+    assert not run.chunks.exclude(lease_token=None).exists()
+    resume_run(run=run)
+    work(run)
+    assert (run.state, run.generations.count()) == ("finished", 40)
 
 
 def test_a_worker_that_is_asked_to_stop_gives_its_chunk_back_at_once():
@@ -253,17 +452,127 @@ def test_the_task_tries_again_when_the_database_is_away(monkeypatch):
     assert calls == [12, 12, 12]
 
 
-# --- Failing, and saying why ------------------------------------------------------------
+# --- Pausing and failing, and saying why --------------------------------------------------
 
 
-def test_an_unavailable_language_model_fails_the_run_with_its_sentence(monkeypatch):
-    def unavailable(name):
-        raise LanguageModelUnavailable(f"The language model {name!r} cannot be loaded.")
+def raising(error):
+    """A function that does nothing else."""
 
-    monkeypatch.setattr(working, "load_language_model", unavailable)
-    run = make_run()
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LanguageModelUnavailable,
+        ClassifierUnavailable,
+        DeviceUnavailable,
+        ServerUnavailable,
+        ServerAnswerInvalid,
+        TooFewLogProbs,
+        torch.OutOfMemoryError,
+    ],
+)
+def test_what_an_operator_can_mend_pauses_the_run_with_its_sentence_until_it_is_resumed(monkeypatch, toy, error):
+    run = make_run(method="alice", alice=QUICK)
+    toy.model = moody()
+    with monkeypatch.context() as broken:
+        broken.setattr(working, "load_classifier", raising(error("Something has to be mended.")))
+        work(run)
+    assert (run.state, run.failure, texts(run)) == ("paused", "Something has to be mended.", [])
+    assert list(run.chunks.values_list("leases", "lease_token", "lease_expires_at")) == [(0, None, None)]
     work(run)
-    assert (run.state, run.failure) == ("failed", "The language model 'toy' cannot be loaded.")
+    assert run.state == "paused"
+    resume_run(run=run)
+    work(run)
+    assert (run.state, run.failure, run.generations.count()) == ("finished", "", 3)
+
+
+@pytest.mark.parametrize("error", [NoToxicLabel, TextTooLong, PromptTooLong])
+def test_what_needs_another_run_fails_this_one_with_its_sentence(monkeypatch, error):
+    monkeypatch.setattr(working, "load_classifier", raising(error("Start another run.")))
+    run = make_run(method="alice", alice=QUICK)
+    work(run)
+    assert (run.state, run.failure) == ("failed", "Start another run.")
+    assert list(run.chunks.values_list("lease_token", flat=True)) == [None]
+
+
+def test_cuda_that_is_asked_for_and_absent_pauses_the_run(monkeypatch, settings):
+    monkeypatch.undo()  # no toys
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    settings.DEVICE = "cuda"
+    run = make_run(language_model="smollm2-135m-instruct")
+    work(run)
+    assert run.state == "paused"
+    assert run.failure.startswith("HUMANVAL_DEVICE is 'cuda', and torch finds no CUDA device on this worker's machine.")
+
+
+def test_a_server_s_key_is_the_one_of_the_settings_and_is_neither_stored_nor_logged(monkeypatch, settings, toy, caplog):
+    keys = []
+
+    def connect(name, *, api_key):
+        keys.append(api_key)
+        return toy.model
+
+    monkeypatch.undo()
+    monkeypatch.setattr("generation.engines.completions.connect", connect)
+    settings.COMPLETIONS_KEY = "a-key-that-nobody-may-see"
+    run = make_run(count=40, language_model="http://localhost:1/v1#of-this-test")
+    work(run)
+    assert (run.state, keys) == ("finished", ["a-key-that-nobody-may-see"])
+    assert "a-key" not in f"{vars(run)} {caplog.text}"
+
+
+def moody_log_probs(text):
+    """What a server says of the next token: of twenty words each, and the likings hang on the text."""
+    likings = torch.tensor(random.Random(text).choices(range(9), k=20), dtype=torch.float).log_softmax(-1)
+    return {f" word{number}".encode(): liking for number, liking in enumerate(likings.tolist())}
+
+
+@pytest.mark.parametrize("method", ["topk", "alice", "paired"])
+def test_a_run_on_a_server_that_held_back_is_paused_and_goes_on_once_that_is_mended(monkeypatch, toy, method):
+    monkeypatch.undo()
+    monkeypatch.setattr(working, "load_classifier", lambda name, **_: toy.classifier)
+    parameters = {"topk": TopKParameters(k=10, max_new_tokens=4), "alice": QUICK}
+    used = {name: parameters[name] for name in parameters if method in (name, "paired")}
+    with CompletionsServer(moody_log_probs, models=["old"], most=5) as server:
+        run = make_run(count=4, method=method, language_model=server.address, **used)
+        work(run)
+        assert run.state == "paused"
+        assert "was asked for the 10 likeliest tokens and" in run.failure
+        server.most, server.models = 1000, ["new"]
+        resume_run(run=run)
+        work(run)
+    assert (run.state, run.failure) == ("finished", "")
+    assert run.generations.count() == 4 * len(run.methods)
+    assert (run.environment["language_model_revision"], run.environment["device"]) == ("new", "server")
+
+
+def test_an_address_that_is_none_pauses_the_run_with_its_sentence(monkeypatch):
+    monkeypatch.undo()
+    run = make_run(language_model="http://#model")
+    work(run)
+    assert (run.state, run.failure) == (
+        "paused",
+        "'http://#model' is no address of a completions server. Write it as http://host:8000/v1#model-id.",
+    )
+
+
+@pytest.mark.parametrize("options", [{"method": "alice"}, {"method": "paired"}], ids=["alice", "paired"])
+def test_a_classifier_that_returns_no_numbers_fails_the_run(toy, options):
+    toy.model = moody()
+    toy.classifier = toys.ToyClassifier(lambda text: math.nan)
+    run = make_run(alice=QUICK, **options)
+    with pytest.raises(ValueError):
+        work(run)
+    run.refresh_from_db()
+    assert (run.state, run.failure) == (
+        "failed",
+        "The worker stopped with an error: ValueError: The classifier returned a log-probability that is no number.",
+    )
 
 
 def test_a_language_model_that_repeats_itself_fails_the_run_with_what_to_do(toy):
@@ -279,7 +588,7 @@ def test_a_language_model_that_repeats_itself_fails_the_run_with_what_to_do(toy)
 
 def test_what_was_stored_before_a_failure_stays(monkeypatch):
     models = [toys.chatterbox(), toys.sayings(" ")]
-    monkeypatch.setattr(working, "load_language_model", lambda name: models.pop(0))
+    monkeypatch.setattr(working, "load_language_model", lambda name, **_: models.pop(0))
     run = make_run(count=17)
     work(run)
     assert (run.state, run.generations.count()) == ("failed", 16)

@@ -163,14 +163,14 @@ def one_thread():
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
+def small_chunks(settings):
     """Chunks of three short statements, which take about two seconds each."""
-    monkeypatch.setattr(runs, "CHUNK_SIZE", 3)
+    settings.CHUNK_SIZE = 3
 
 
 def order(count, *, seed=7):
     return make_run(
-        count=count, seed=seed, language_model=settings.LANGUAGE_MODEL, parameters=TopKParameters(max_new_tokens=8)
+        count=count, seed=seed, language_model=settings.LANGUAGE_MODEL, topk=TopKParameters(max_new_tokens=8)
     )
 
 

@@ -1,19 +1,37 @@
 """``manage.py generate``: a run in this process, without the queue; the same seed gives the same text."""
 
 import json
+import math
 import time
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from generation import runs, working
-from generation.models import Generation, GenerationRun, Label, Method, RunState, TargetGroup
-from generation.parameters import TopKParameters
+from generation.models import Generation, GenerationRun, Label, Method, Precision, RunMethod, RunState, TargetGroup
+from generation.parameters import AliceParameters, Direction, TopKParameters
 from generation.prompting import NotEnoughDemonstrations
 
 FORMATS = ("jsonl", "text")
 WRONG_ARGUMENT = 2
 SECONDS_BETWEEN_LOOKS = 1
+DIGITS = 6
+
+# Options of one method only, by the names of its parameters.
+FLAGS = {
+    Method.TOPK: {"k": "-k"},
+    Method.ALICE: {
+        "direction": "--direction",
+        "lm_weight": "--lambda-lm",
+        "classifier_weight": "--lambda-classifier",
+        "beam": "--beam",
+        "vocabulary": "--vocabulary",
+        "selection": "--selection",
+        "no_repeat_ngram_size": "--no-repeat-ngram-size",
+        "group_words_allowed": "--ban-group-words",
+        "n_best": "--n-best",
+    },
+}
 
 
 class Command(BaseCommand):
@@ -22,39 +40,73 @@ class Command(BaseCommand):
     def add_arguments(self, parser) -> None:
         parser.add_argument("--group", required=True, action="append", help="slug of a target group; may be repeated")
         parser.add_argument("--label", default=Label.BENIGN, help="benign or toxic: the demonstrations to draw from")
-        parser.add_argument("--method", default=Method.TOPK, help="decoding method")
-        parser.add_argument("--count", type=int, default=5, help="statements a group")
+        parser.add_argument("--method", default=RunMethod.TOPK, help="topk, alice, or paired: both from each prompt")
+        parser.add_argument("--count", type=int, default=5, help="statements a group; of a paired run, pairs")
         parser.add_argument("--seed", type=int, help="repeats a run exactly; drawn at random if not given")
         parser.add_argument("--model", default=settings.LANGUAGE_MODEL, help="language model")
-        parser.add_argument("-k", type=int, default=TopKParameters.k, help="tokens to choose from")
+        parser.add_argument("--precision", default=Precision.FLOAT32, help="float32 or bfloat16")
         parser.add_argument("--temperature", type=float, default=TopKParameters.temperature)
         parser.add_argument("--max-new-tokens", type=int, default=TopKParameters.max_new_tokens)
         parser.add_argument("--format", default="jsonl", help="jsonl (one JSON object a line) or text")
+        topk = parser.add_argument_group("top-k", "Refused for --method alice.")
+        topk.add_argument("-k", type=int, help=f"tokens to choose from ({TopKParameters.k})")
+        alice = parser.add_argument_group("ALICE", "Refused for --method topk. In brackets what is taken otherwise.")
+        alice.add_argument("--classifier", help=f"the classifier that votes ({settings.CLASSIFIER})")
+        alice.add_argument(
+            "--direction",
+            help="false_positives from benign prompts, false_negatives from toxic ones (what the label allows)",
+        )
+        for flag, parameter, words in (
+            ("--lambda-lm", "lm_weight", "weight of the language model's vote, λ_L"),
+            ("--lambda-classifier", "classifier_weight", "weight of the classifier's vote, λ_C"),
+        ):
+            default = getattr(AliceParameters, parameter)
+            alice.add_argument(flag, dest=parameter, type=float, help=f"{words} ({default})")
+        for flag, parameter, words in (
+            ("--beam", "beam", "hypotheses kept at each step"),
+            ("--vocabulary", "vocabulary", "tokens that each hypothesis may go on with"),
+            ("--no-repeat-ngram-size", "no_repeat_ngram_size", "length of the phrases that come once; 0: any"),
+            ("--n-best", "n_best", "hypotheses stored with each statement"),
+        ):
+            default = getattr(AliceParameters, parameter)
+            alice.add_argument(flag, dest=parameter, type=int, help=f"{words} ({default})")
+        alice.add_argument(
+            "--selection", help="topk or sample: the best candidates, or at random by their scores (topk)"
+        )
+        alice.add_argument(
+            "--ban-group-words",
+            dest="group_words_allowed",
+            action="store_const",
+            const=False,
+            help="allow the words that name the group only where they are not in the prompt",
+        )
 
     def handle(self, **options) -> None:
         known(options["label"], Label.values, what="label")
-        known(options["method"], Method.values, what="method")
+        known(options["method"], RunMethod.values, what="method")
         known(options["format"], FORMATS, what="format")
         groups = {group.slug: group for group in TargetGroup.objects.all()}
         for slug in options["group"]:
             known(slug, groups, what="group")
+        refuse_unused(options)
         try:
             run = runs.start_run(
                 cells=[runs.Cell(groups[slug], options["label"], options["count"]) for slug in options["group"]],
                 language_model=options["model"],
                 method=options["method"],
-                parameters=TopKParameters(options["k"], options["temperature"], options["max_new_tokens"]),
                 seed=options["seed"],
+                precision=options["precision"],
                 wake=False,
+                **parameters(options),
             )
         except (NotEnoughDemonstrations, ValueError) as error:
             raise CommandError(str(error), returncode=WRONG_ARGUMENT) from error
         self.work(run)
-        for generation in run.generations.select_related("prompt", "group").order_by("chunk__index", "position"):
+        for generation in run.generations.select_related("prompt", "group").order_by("chunk__index", "position", "pk"):
             self.stdout.write(line(generation) if options["format"] == "jsonl" else generation.text)
 
     def work(self, run: GenerationRun) -> None:
-        """Work on the run until it ends; if it fails or is interrupted, say so and end with status 1."""
+        """Work on the run until it ends; if it fails, is paused or interrupted, say so and end with status 1."""
         try:
             working.work_on_run(run_id=run.pk)
             # A worker of the queue may have joined in and be busy with the last chunk, or have died with it.
@@ -77,6 +129,36 @@ def known(value: str, choices, *, what: str) -> None:
         )
 
 
+def refuse_unused(options: dict) -> None:
+    """Refuse options that the method does not use, rather than let them have no effect."""
+    used = RunMethod(options["method"]).methods
+    flags = FLAGS | {Method.ALICE: FLAGS[Method.ALICE] | {"classifier": "--classifier"}}
+    for method in flags.keys() - set(used):
+        for name, flag in flags[method].items():
+            if options[name] is not None:
+                raise CommandError(
+                    f"{flag} is an option of {method.label}, which --method {options['method']} does not use. "
+                    f"Leave it out, or choose --method {method.value} or paired.",
+                    returncode=WRONG_ARGUMENT,
+                )
+
+
+def parameters(options: dict) -> dict:
+    """What ``start_run`` is given for the methods of the run: their parameters, and ALICE's classifier."""
+    used = RunMethod(options["method"]).methods
+    shared = {name: options[name] for name in ("temperature", "max_new_tokens")}
+    own = {
+        method: shared | {name: options[name] for name in FLAGS[method] if options[name] is not None} for method in used
+    }
+    chosen = {}
+    if Method.TOPK in used:
+        chosen["topk"] = TopKParameters(**own[Method.TOPK])
+    if Method.ALICE in used:
+        chosen["alice"] = AliceParameters(**{"direction": Direction.for_label(options["label"])} | own[Method.ALICE])
+        chosen["classifier"] = settings.CLASSIFIER if options["classifier"] is None else options["classifier"]
+    return chosen
+
+
 def line(generation: Generation) -> str:
     """A statement as JSON, with nothing in it that a repetition would change."""
     return json.dumps(
@@ -87,8 +169,15 @@ def line(generation: Generation) -> str:
             "seed": generation.seed,
             "prompt": generation.prompt.text,
             "text": generation.text,
+            "score": rounded(generation.score),
+            "toxic_prob": rounded(generation.toxic_prob),
             "tokens": generation.tokens,
             "finish_reason": generation.finish_reason,
         },
         ensure_ascii=False,
     )
+
+
+def rounded(value: float | None) -> float | None:
+    """To six digits; ``None`` also for minus infinity, which JSON does not have."""
+    return None if value is None or math.isinf(value) else round(value, DIGITS)
