@@ -3,6 +3,7 @@
 Every name is explained in docs/settings.md; a test fails for one that is not.
 """
 
+import os
 from pathlib import Path
 
 import environ
@@ -14,6 +15,10 @@ from config import embedded
 from config.state import make_state_folder, secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Read when torch is loaded, which comes later. Its threads wait for each other at every product of matrices; if they
+# spin meanwhile, a single other busy process makes a generation worker several times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # --- The environment -------------------------------------------------------------------
 env = environ.Env()
