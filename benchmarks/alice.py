@@ -6,7 +6,6 @@ All figures are ratios within this run, on benign prompts from the project's own
 """
 
 import argparse
-import gc
 import time
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from benchmarks.figure import report
 from benchmarks.plain_alice import plain_copies, plain_decode
 from generation import classifiers, language_models
 from generation.decoding import alice
+from generation.devices import give_memory_back
 from generation.parameters import AliceParameters, Direction
 from generation.prompting import build_prompt, draw_demonstrations
 
@@ -118,7 +118,7 @@ def over_a_long_run(options) -> None:
     seconds, memory = [], []
     for start in range(0, MANY, PROMPTS):
         seconds.append(timed(lambda: decode(model, classifier, texts[start : start + PROMPTS], SHORT))[1])  # noqa: B023
-        gc.collect()
+        give_memory_back()
         memory.append(process.memory_info().rss)
     quarter = len(seconds) // 4
     slower = sum(seconds[-quarter:]) / sum(seconds[:quarter])

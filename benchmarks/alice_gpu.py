@@ -24,6 +24,7 @@ from transformers import (
 from benchmarks.alice import MODELS, matrix_product_rate, prompts
 from generation import classifiers, language_models
 from generation.decoding import alice
+from generation.engines.text_readers import SequenceClassifier
 from generation.engines.transformers_model import TransformersLanguageModel
 from generation.parameters import AliceParameters, Direction
 
@@ -118,7 +119,7 @@ def models(config, device: torch.device):
         bert = BertForSequenceClassification(BertConfig()).to(torch.bfloat16)
     return (
         TransformersLanguageModel(language_model, tokenizer, name="random", revision="", device=device),
-        classifiers.SequenceClassifier(
+        SequenceClassifier(
             bert, encoder.tokenize.tokenizer, toxic=1, longest=512, name="random", revision="", device=device
         ),
     )

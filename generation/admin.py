@@ -149,7 +149,10 @@ class GenerationRunAdmin(ModelAdmin):
     def pause(self, request: HttpRequest, run_id: int) -> HttpResponse:
         run = self._run_to_steer(request, run_id)
         return self._back(
-            request, run, runs.pause_run(run_id=run.pk), "The run is paused. Resume it when you like; nothing is lost."
+            request,
+            run,
+            runs.pause_run(run_id=run.pk),
+            "The run is paused. Resume it when you like; statements under way are then written anew.",
         )
 
     def resume(self, request: HttpRequest, run_id: int) -> HttpResponse:

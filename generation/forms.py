@@ -219,6 +219,15 @@ class RunForm(forms.ModelForm):
                 "classifier_weight", "One of the two weights must be above 0, or nothing ranks the hypotheses."
             )
             return
+        try:
+            runs.check_models(
+                cleaned["method"],
+                language_model=cleaned["language_model"],
+                classifier=cleaned["classifier"] if Method.ALICE in self.methods else "",
+                precision=cleaned["precision"],
+            )
+        except ValueError as error:
+            self.add_error("language_model", str(error))
         for group in cleaned["groups"]:
             try:
                 runs.check_cell(runs.Cell(group, cleaned["label"], cleaned["count"]))

@@ -4,7 +4,6 @@ A model is loaded once a process. Nothing is downloaded unless a setting allows 
 """
 
 import fcntl
-import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -16,6 +15,9 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import torch
+from safetensors import SafetensorError
+
+from generation.only_one import only_one
 
 if TYPE_CHECKING:
     from generation.engines.transformers_model import TransformersLanguageModel
@@ -29,7 +31,7 @@ class LanguageModelUnavailable(RuntimeError):
     """The model cannot be loaded; the message says why and what to do."""
 
 
-@functools.lru_cache(maxsize=1)
+@only_one
 def load(
     name: str, *, cache_folder: Path, device: torch.device, precision: str = "float32", allow_downloads: bool = False
 ) -> "TransformersLanguageModel":
@@ -51,10 +53,12 @@ def load(
         folder, revision = name, ""
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=not allow_downloads)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=not allow_downloads, dtype=getattr(torch, precision)
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=not allow_downloads, dtype=getattr(torch, precision), output_loading_info=True
         )
-    except (OSError, ValueError) as error:
+        if missing := sorted(report["missing_keys"]):
+            raise ValueError(f"its weights lack {missing[0]}: it is no causal model, or not whole")
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError) as error:
         reason = str(error).partition("\n")[0]
         raise LanguageModelUnavailable(
             f"The language model {name!r} cannot be loaded from this machine. Set HUMANVAL_LANGUAGE_MODEL to "

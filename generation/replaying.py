@@ -8,7 +8,14 @@ from django.db import OperationalError
 from generation.models import Method, Replay
 from generation.replays import ReplayLost, fail_replay, give_back_replay, keep_replay, lease_replay, store_replay
 from generation.search_steps import packed
-from generation.working import WorkerStopping, decoder_for, environment_of, reasons_to_fail, reasons_to_pause
+from generation.working import (
+    WorkerStopping,
+    decoder_for,
+    environment_of,
+    load_models_of,
+    reasons_to_fail,
+    reasons_to_pause,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -18,6 +25,8 @@ def work_on_replay(*, replay_id: int, is_stopping: Callable[[], bool] = lambda: 
 
     ``is_stopping`` is asked at every step; once it says so, the replay is given back for others.
     """
+    waiting = Replay.objects.filter(pk=replay_id, finished_at=None).select_related("generation__run").first()
+    load_models_of(waiting and waiting.generation.run)
     replay = lease_replay(replay_id=replay_id)
     if replay is None:
         return

@@ -7,6 +7,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from generation.models import Generation, Method, Replay
@@ -84,7 +85,9 @@ def keep_replay(*, replay: Replay) -> None:
 
 def give_back_replay(*, replay: Replay) -> None:
     """Let others take it up at once; a worker that stops in good order does not count against it."""
-    Replay.objects.filter(pk=replay.pk, finished_at=None).update(lease_expires_at=None, leases=F("leases") - 1)
+    Replay.objects.filter(pk=replay.pk, finished_at=None).update(
+        lease_expires_at=None, leases=Greatest(F("leases") - 1, 0)
+    )
 
 
 def store_replay(*, replay: Replay, text: str, steps: Sequence, environment: dict) -> bool:

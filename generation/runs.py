@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import structlog
 from django.conf import settings
@@ -29,6 +30,7 @@ from generation.prompting import check_enough
 from generation.wakeups import wake_worker_for
 
 DRAWN_SEED_LIMIT = 2**31
+LONGEST_NAME = GenerationRun._meta.get_field("language_model").max_length
 SEED_LIMIT = 2**63
 
 Choices = TypeVar("Choices", bound=TextChoices)
@@ -124,10 +126,16 @@ def check_models(method: str, *, language_model: str, classifier: str, precision
     _known(Precision, precision, what="precision")
     if not language_model.strip():
         raise ValueError("Name the language model.")
-    if "@" in language_model.partition("://")[2].partition("/")[0]:
+    for what, name in (("language model", language_model), ("classifier", classifier)):
+        if len(name) > LONGEST_NAME:
+            raise ValueError(
+                f"The name of the {what} has {len(name)} characters. At most {LONGEST_NAME} can be stored."
+            )
+    address = urlsplit(language_model) if "://" in language_model else None
+    if address and (address.username or address.password or address.query):
         raise ValueError(
-            "A completions server's address is stored with the run and shown: leave user name and password out of it, "
-            "and set HUMANVAL_COMPLETIONS_KEY to the key."
+            "A completions server's address is stored with the run and shown: leave user name, password and query "
+            "out of it, and set HUMANVAL_COMPLETIONS_KEY to the key."
         )
     if Method.ALICE not in _known(RunMethod, method, what="method").methods:
         if classifier:

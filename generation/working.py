@@ -1,10 +1,12 @@
 """What a worker does with a run: lease a chunk, draw its statements, store them, until none is left."""
 
+import contextlib
 import platform
 import time
 from collections.abc import Callable, Collection
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import structlog
 from django.conf import settings
@@ -50,6 +52,7 @@ def work_on_run(*, run_id: int, is_stopping: Callable[[], bool] = lambda: False)
     from generation.devices import Batches  # torch: never in the web process
 
     batches = Batches()
+    load_models_of(GenerationRun.objects.waiting().filter(pk=run_id).first())
     while chunk := lease_next_chunk(run_id=run_id):
         try:
             work_on_chunk(chunk=chunk, is_stopping=is_stopping, batches=batches)
@@ -73,6 +76,19 @@ def work_on_run(*, run_id: int, is_stopping: Callable[[], bool] = lambda: False)
             raise
         give_back_chunk(chunk=chunk)
         return
+
+
+def load_models_of(run: GenerationRun | None) -> None:
+    """Load a run's models before anything is leased, so that no lease lapses meanwhile.
+
+    What goes wrong here does so again with the lease in hand, and is dealt with there.
+    """
+    if run is None:
+        return
+    with contextlib.suppress(*reasons_to_pause(), *reasons_to_fail()):
+        load_language_model(run.language_model, precision=run.precision)
+        if run.classifier:
+            load_classifier(run.classifier, precision=run.precision)
 
 
 def reasons_to_pause() -> tuple[type[Exception], ...]:
@@ -105,6 +121,8 @@ def work_on_chunk(
 ) -> None:
     """Draw a chunk's statements and store them; draw again if another worker stored one of them first."""
 
+    from generation.devices import give_memory_back
+
     def on_step() -> None:
         if is_stopping():
             raise WorkerStopping
@@ -127,6 +145,7 @@ def work_on_chunk(
                 raise
         else:
             log.info("chunk_stored", run=chunk.run_id, chunk=chunk.index, statements=len(draw.statements))
+            give_memory_back()
             return
 
 
@@ -208,8 +227,10 @@ def _connect(name: str):
     from generation.engines.completions import connect
     from generation.language_models import LanguageModelUnavailable
 
+    own = urlsplit(name)[:2] == urlsplit(settings.LANGUAGE_MODEL)[:2]
     try:
-        return connect(name, api_key=settings.COMPLETIONS_KEY)
+        # The key belongs to the server of the settings; a run may name any other.
+        return connect(name, api_key=settings.COMPLETIONS_KEY if own else "")
     except ValueError as error:  # no address
         raise LanguageModelUnavailable(str(error)) from error
 

@@ -28,11 +28,15 @@ class NextTokens:
 
     ``tokens`` is (L, n) int64, likeliest first, and ``log_probs`` (L, n) float32: log-probabilities
     over the whole vocabulary at the temperature asked for. n is the number asked for, or the
-    size of a smaller vocabulary.
+    size of a smaller vocabulary. Raises ``NotANumber``.
     """
 
     tokens: Tensor
     log_probs: Tensor
+
+    def __post_init__(self) -> None:
+        if bool(self.log_probs.isnan().any()):
+            raise NotANumber("The language model returned a log-probability that is no number.")
 
 
 class LanguageModel(Protocol):

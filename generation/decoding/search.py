@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from generation.decoding.allowed import repeated_tokens
-from generation.decoding.protocols import NONE_ALLOWED, STOP, LanguageModel, NextTokens, NotANumber
+from generation.decoding.protocols import NONE_ALLOWED, STOP, LanguageModel, NextTokens
 from generation.decoding.reading import Ballot, Texts
 from generation.decoding.topk import gumbel_noise
 from generation.parameters import AliceParameters, Selection
@@ -104,8 +104,6 @@ class Pool:
         texts: Texts,
         parameters: AliceParameters,
     ) -> None:
-        if bool(likeliest.log_probs.isnan().any()):
-            raise NotANumber("The language model returned a log-probability that is no number.")
         self.parameters, self.texts = parameters, texts
         self.running = [search.running for search in searches]
         self.breadth = likeliest.tokens.shape[-1]  # n

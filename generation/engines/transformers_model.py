@@ -34,7 +34,7 @@ class TransformersLanguageModel:
     def __init__(self, model, tokenizer, *, name: str, revision: str, device: torch.device) -> None:
         self.model = model.to(device).eval()
         if model._can_set_attn_implementation():
-            self.model.set_attn_implementation(ATTENTION)
+            self.model.set_attn_implementation(ATTENTION if _has_plain_attention(model) else "eager")
         self.tokenizer = tokenizer
         self.name = name
         self.revision = revision
@@ -77,6 +77,7 @@ class TransformersLanguageModel:
             seen[row, longest - len(text) :] = True
         earlier = torch.ones((longest, longest), dtype=torch.bool).tril()
         itself = torch.eye(longest, dtype=torch.bool)  # padding has to see something
+        self.forget()
         self._cache = Cache(layer_class_to_replicate=partial(_RoomyLayer, steps))
         self._rows = list(range(len(texts)))
         self._seen = seen.to(self.device)  # (L, N) what each hypothesis descends from
@@ -102,6 +103,10 @@ class TransformersLanguageModel:
     @property
     def _height(self) -> int:
         return self._cache.layers[0].keys.shape[0]
+
+    def forget(self) -> None:
+        """Let go of the keys and values of the last prompts; they are of no use once those are decoded."""
+        self._cache, self._seen, self._rows = None, None, []
 
     def _drop_rows(self, rows: list[int]) -> list[int]:
         """Take rows that nobody continues out of the cache, if that is worth it; where the ``rows`` are then."""
@@ -202,15 +207,22 @@ class _RoomyLayer(DynamicLayer):
         return self.keys, self.values
 
 
-def _attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **_):
+def _has_plain_attention(model) -> bool:
+    """Whether a model's attention is a softmax of products: some cap them, or let tokens attend to nothing."""
+    return model._supports_sdpa and getattr(model.config, "attn_logit_softcapping", None) is None
+
+
+def _attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, softcap=None, s_aux=None, **_):
     """Scaled dot-product attention in which query heads that share a key head are read together."""
+    if softcap is not None or s_aux is not None:
+        raise NotImplementedError("This attention neither caps its products nor has sinks.")
     batch, heads, length, size = query.shape
     groups = heads // key.shape[1]
     mask = attention_mask.repeat(1, 1, groups, 1)
     output = torch.nn.functional.scaled_dot_product_attention(
         query.reshape(batch, key.shape[1], groups * length, size), key, value, attn_mask=mask, scale=scaling
     )
-    return output.view(batch, heads, length, value.shape[-1]).transpose(1, 2), None
+    return output.reshape(batch, heads, length, value.shape[-1]).transpose(1, 2), None
 
 
 AttentionInterface.register(ATTENTION, _attention)

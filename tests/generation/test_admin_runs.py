@@ -194,6 +194,15 @@ def test_the_form_for_alice_stores_its_parameters_and_the_direction_that_follows
     }
 
 
+def test_a_server_s_address_with_a_password_is_refused_at_its_field(client, researcher, women):
+    response = client.post(ADD, order(women, language_model="http://me:secret@host/v1#m"))
+    assert response.status_code == 200
+    assert "leave user name, password and query out of it" in str(
+        response.context["adminform"].form.errors["language_model"]
+    )
+    assert not GenerationRun.objects.exists()
+
+
 def test_toxic_prompts_seek_false_negatives(client, researcher, women):
     make_demonstrations(women, label="toxic")
     client.post(ADD, search_order(women, label="toxic", group_words_allowed=""))
@@ -382,7 +391,7 @@ def test_an_open_run_is_paused_and_resumed_by_a_button_each(
     assert f'action="{act_of(run, "pause")}"' in words(client.get(page_of(run)))
     response = client.post(act_of(run, "pause"))
     assert response.url == page_of(run)
-    assert said(response) == ["The run is paused. Resume it when you like; nothing is lost."]
+    assert said(response) == ["The run is paused. Resume it when you like; statements under way are then written anew."]
     page = words(client.get(page_of(run)))
     assert "<strong>Paused</strong>: 5 of 20 statements" in page
     assert f'action="{act_of(run, "resume")}"' in page

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from generation import classifiers
-from generation.classifiers import EMBEDDED_CLASSIFIER, ClassifierUnavailable, Layout, NoToxicLabel, Whole, WordByWord
+from generation.classifiers import EMBEDDED_CLASSIFIER, ClassifierUnavailable, NoToxicLabel
+from generation.engines.text_readers import Layout, Whole, WordByWord
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
@@ -203,7 +204,7 @@ def test_word_by_word_gives_the_tokenizers_own_tokens_for_any_text(texts):
 
 
 def test_words_kept_do_not_grow_without_bound(embedded, monkeypatch):
-    monkeypatch.setattr(classifiers, "MOST_WORDS_KEPT", 10)
+    monkeypatch.setattr("generation.engines.text_readers.MOST_WORDS_KEPT", 10)
     tokenize = WordByWord(embedded.encoder.tokenize.tokenizer, 256)
     for number in range(50):
         assert tokenize([f"word {number}"]) == embedded.encoder.tokenize([f"word {number}"])

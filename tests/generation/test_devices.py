@@ -88,6 +88,7 @@ def model(config=GPT_J, *, device="cuda", prompt_tokens=100):
         device=torch.device(device) if device != "server" else device,
         dtype=torch.bfloat16,
         model=SimpleNamespace(config=config),
+        forget=lambda: None,
         encode=lambda text: [0] * prompt_tokens,
     )
 

@@ -210,8 +210,17 @@ FALSE_POSITIVES = AliceParameters(direction="false_positives")
         ({"language_model": " "}, "Name the language model."),
         (
             {"language_model": "https://ada:secret@example.org/v1#model"},
-            "A completions server's address is stored with the run and shown: leave user name and password out of it, "
-            "and set HUMANVAL_COMPLETIONS_KEY to the key.",
+            "A completions server's address is stored with the run and shown: leave user name, password and query out "
+            "of it, and set HUMANVAL_COMPLETIONS_KEY to the key.",
+        ),
+        (
+            {"language_model": "https://example.org/v1?key=secret"},
+            "A completions server's address is stored with the run and shown: leave user name, password and query out "
+            "of it, and set HUMANVAL_COMPLETIONS_KEY to the key.",
+        ),
+        (
+            {"language_model": "m" * 301},
+            "The name of the language model has 301 characters. At most 300 can be stored.",
         ),
         ({"method": "alice"}, "ALICE needs a classifier: name one."),
         ({"method": "paired", "classifier": " "}, "ALICE needs a classifier: name one."),
