@@ -24,6 +24,7 @@ from transformers import (
 from benchmarks.alice import MODELS, matrix_product_rate, prompts
 from generation import classifiers, language_models
 from generation.decoding import alice
+from generation.devices import DeviceUnavailable, choose
 from generation.engines.text_readers import SequenceClassifier
 from generation.engines.transformers_model import TransformersLanguageModel
 from generation.parameters import AliceParameters, Direction
@@ -72,10 +73,18 @@ def main() -> None:
     parser.add_argument("--model", choices=list(SHAPES), default="gpt-j-6b")
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tokens", type=int, default=30)
     options = parser.parse_args()
-    device = torch.device(options.device)
+    try:
+        device = choose(options.device)
+    except DeviceUnavailable:
+        raise SystemExit(
+            "There is no CUDA device here, or torch is its CPU build. Run this where there is one."
+        ) from None
     model, classifier = models(SHAPES[options.model], device)
-    parameters = AliceParameters(direction=Direction.FALSE_POSITIVES, temperature=SPREADING_TEMPERATURE)
+    parameters = AliceParameters(
+        direction=Direction.FALSE_POSITIVES, temperature=SPREADING_TEMPERATURE, max_new_tokens=options.tokens
+    )
     texts = prompts(options.prompts)
 
     def decode() -> tuple[alice.Decoding, float]:

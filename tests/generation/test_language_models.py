@@ -15,6 +15,7 @@ import pytest
 import torch
 import transformers
 from django.conf import settings
+from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
 
 from generation import language_models
@@ -269,8 +270,18 @@ def test_the_mark_of_the_beginning_stands_before_a_prompt_where_the_model_was_tr
             num_key_value_heads=2,
             vocab_size=VOCABULARY,
         ),
+        transformers.Gemma2Config(
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=4,
+            attn_logit_softcapping=0.05,
+            vocab_size=VOCABULARY,
+        ),
     ],
-    ids=["GPT-2", "GPT-J", "Llama"],
+    ids=["GPT-2", "GPT-J", "Llama", "Gemma 2, whose attention is capped"],
 )
 @torch.inference_mode()
 def test_hypotheses_are_continued_with_models_of_the_usual_shapes(language_model, config):
@@ -283,7 +294,7 @@ def test_hypotheses_are_continued_with_models_of_the_usual_shapes(language_model
     step(model, [1, 0, 1, 1], [10, 11, 12, 13])
     found = step(model, [3, 1, 1], [14, 15, 16])
     expected = [[8, 9, 13, 14], [5, 6, 7, 11, 15], [5, 6, 7, 11, 16]]
-    untouched = transformers.AutoModelForCausalLM.from_config(config).eval()
+    untouched = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     untouched.load_state_dict(untrained.state_dict())
     whole = torch.cat([untouched(torch.tensor([text])).logits[:, -1].log_softmax(-1) for text in expected])
     torch.testing.assert_close(found, whole, atol=1e-4, rtol=0)
@@ -304,6 +315,25 @@ def test_a_model_that_is_not_on_the_machine_is_named_with_what_to_set(tmp_path):
 def test_a_folder_without_a_model_is_unavailable(tmp_path):
     with pytest.raises(LanguageModelUnavailable):
         load(str(tmp_path), tmp_path)
+
+
+def test_weights_that_were_cut_off_are_unavailable(tiny_folder, tmp_path):
+    folder = tmp_path / "cut"
+    shutil.copytree(tiny_folder, folder)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(LanguageModelUnavailable):
+        load(str(folder), tmp_path)
+
+
+def test_weights_that_lack_a_part_are_unavailable_instead_of_drawn_at_random(tiny_folder, tmp_path):
+    folder = tmp_path / "lacking"
+    shutil.copytree(tiny_folder, folder)
+    whole = load_file(folder / "model.safetensors")
+    save_file({name: part for name, part in whole.items() if name != "lm_head.weight"}, folder / "model.safetensors")
+    with pytest.raises(LanguageModelUnavailable) as failure:
+        load(str(folder), tmp_path)
+    assert "its weights lack lm_head.weight" in str(failure.value)
 
 
 def test_without_its_wheel_the_embedded_model_is_unavailable_and_the_command_to_run_is_said(monkeypatch, tmp_path):
