@@ -64,3 +64,4 @@ pictures:
 	@$(MAKE) test ARGS=tests/browser
 	cp var/test/screenshots/task-wide-first-view.png docs/pictures/task.png
 	cp var/test/screenshots/agreement-1280.png docs/pictures/agreement.png
+	cp var/test/screenshots/alice-replay-1280.png docs/pictures/replay.png
