@@ -13,7 +13,7 @@ import psutil
 import torch
 from torch.utils.flop_counter import FlopCounterMode, register_flop_formula, sdpa_flop_count
 
-from benchmarks.figure import report
+from benchmarks.figure import best_seconds, report
 from benchmarks.plain_alice import plain_copies, plain_decode
 from generation import classifiers, language_models
 from generation.decoding import alice
@@ -74,7 +74,7 @@ def against_the_matrix_products(options) -> None:
     model, classifier = models()
     texts = prompts(PROMPTS)
     rate = matrix_product_rate(torch.float32)
-    _, seconds = timed(lambda: decode(model, classifier, texts))
+    seconds = best_seconds(lambda: decode(model, classifier, texts), rounds=2)
     with FlopCounterMode(display=False) as counter:
         decode(model, classifier, texts)
     rate = max(rate, matrix_product_rate(torch.float32))
@@ -95,7 +95,7 @@ def bfloat16(options) -> None:
     seconds = {}
     for dtype in (torch.float32, torch.bfloat16):
         model, classifier = models(dtype)
-        seconds[dtype] = min(timed(lambda: decode(model, classifier, texts))[1] for _ in range(2))  # noqa: B023
+        seconds[dtype] = best_seconds(lambda: decode(model, classifier, texts), rounds=2)  # noqa: B023
     ratio = seconds[torch.float32] / seconds[torch.bfloat16]
     product = matrix_product_rate(torch.bfloat16) / matrix_product_rate(torch.float32)
     report(
