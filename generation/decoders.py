@@ -8,7 +8,8 @@ from typing import Any
 
 from generation.decoding import alice, topk
 from generation.decoding.alice import ScoredHypothesis
-from generation.decoding.protocols import TOXIC, Classifier, Hypothesis, LanguageModel, NotANumber
+from generation.decoding.protocols import TOXIC, Classifier, Hypothesis, LanguageModel
+from generation.decoding.reading import Ballot
 from generation.devices import Batches, prompts_at_once
 from generation.drawing import Output
 from generation.parameters import AliceParameters, TopKParameters
@@ -82,10 +83,9 @@ class Decoder:
         """The classifier's probabilities that ``texts`` are toxic, where the run has a classifier."""
         if self.classifier is None:
             return [None] * len(texts)
-        log_probs = self.classifier.log_probs(texts)[:, TOXIC]
-        if bool(log_probs.isnan().any()):
-            raise NotANumber("The classifier returned a log-probability that is no number.")
-        return [math.exp(log_prob) for log_prob in log_probs.tolist()]
+        ballot = Ballot(self.classifier, TOXIC)
+        ballot.read(texts)
+        return [math.exp(ballot.sought(text)) for text in texts]
 
     def _stored(self, hypothesis: ScoredHypothesis) -> dict[str, object]:
         """A hypothesis as JSON, which has neither infinity nor null characters."""

@@ -121,10 +121,8 @@ class Pool:
             return wide.view(len(searches), -1)
 
         log_probs = likeliest.log_probs.double()
-        totals = torch.tensor([node.total for node in nodes], dtype=torch.double)[:, None]
-        last_votes = torch.tensor([node.sought[-1] if node.sought else 0.0 for node in nodes], dtype=torch.double)[
-            :, None
-        ]
+        totals = torch.tensor([[node.total] for node in nodes], dtype=torch.double)
+        last_votes = torch.tensor([[node.sought[-1] if node.sought else 0.0] for node in nodes], dtype=torch.double)
         bound = totals + _weighted(parameters.lm_weight, log_probs)
         ends = model.ends(likeliest.tokens)
 
@@ -190,7 +188,7 @@ class Pool:
         without = [(node.key, node.tokens) for node in self.ended[row]]
         without += [(bound[place].item(), self._tokens(row, place)) for place in places]
         ranked = [tokens for _, tokens in sorted(without, key=lambda pair: -pair[0])]
-        favourites = {tokens: rank for rank, tokens in enumerate(ranked[: self.parameters.beam])}
+        favourites = set(ranked[: self.parameters.beam])
         kept = {node.tokens for node in after}
         crowded_out = [
             self._node(row, place)
