@@ -6,7 +6,7 @@ HUMANVAL_VAR ?= var
 export HUMANVAL_VAR := $(abspath $(HUMANVAL_VAR))
 BIN := $(abspath .venv/bin)
 
-.PHONY: run install install-dev test check format bench bench-agreement bench-alice bench-alice-gpu pictures
+.PHONY: run install install-dev test check format bench bench-agreement bench-alice bench-alice-gpu bench-web pictures
 
 # What a laptop serves is plain HTTP on its own address; production is HTTPS unless told otherwise.
 LOCAL := HUMANVAL_HTTPS=0 HUMANVAL_SITE_URL=http://localhost:$(PORT) HUMANVAL_LOG_FORMAT=text
@@ -43,7 +43,7 @@ format: install-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-agreement bench-alice
+bench: bench-agreement bench-alice bench-web
 
 bench-agreement: install-dev
 	@$(BIN)/python -m benchmarks.agreement
@@ -59,9 +59,18 @@ bench-alice-gpu: install-dev
 	@$(BIN)/python -m benchmarks.alice_gpu --model gpt-j-6b
 	@$(BIN)/python -m benchmarks.alice_gpu --model llama-8b
 
-# The pictures of README.md, made by the browser test.
+# Fifty annotators at once, on two cores.
+bench-web: install-dev
+	@$(BIN)/python -m benchmarks.web $(ARGS)
+
+# The pictures of README.md and of the guides, made by the browser tests.
 pictures:
 	@$(MAKE) test ARGS=tests/browser
-	cp var/test/screenshots/task-wide-first-view.png docs/pictures/task.png
+	cp var/test/screenshots/annotator-task-1280-first-view.png docs/pictures/task.png
+	cp var/test/screenshots/annotator-consent-1280-first-view.png docs/pictures/consent.png
+	cp var/test/screenshots/annotator-own-work-1280-first-view.png docs/pictures/own-work.png
+	cp var/test/screenshots/annotator-join-1280-first-view.png docs/pictures/join.png
+	cp var/test/screenshots/review-first-view.png docs/pictures/review.png
+	cp var/test/screenshots/study-pay-first-view.png docs/pictures/study-pay.png
 	cp var/test/screenshots/agreement-1280.png docs/pictures/agreement.png
 	cp var/test/screenshots/alice-replay-1280.png docs/pictures/replay.png

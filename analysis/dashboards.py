@@ -9,7 +9,7 @@ from generation.models import Generation, GenerationRun
 
 def overview(request: HttpRequest, context: dict) -> dict:
     """The counts of the overview page, in the order of the flow."""
-    free_places = HIT.objects.assignable().aggregate(free=Sum("free_places", default=0))["free"]
+    free_places = HIT.objects.assignable().to_judge().aggregate(free=Sum("free_places", default=0))["free"]
     context["tiles"] = [
         ("Runs at work", GenerationRun.objects.open().count()),
         ("Statements", Generation.objects.count()),

@@ -1,9 +1,12 @@
-"""The annotation form, built from the nine questions, and the consent form."""
+"""What annotators send: the answers to the nine questions, and the consent form."""
+
+from collections.abc import Mapping
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from annotator.models import ConsentForm
-from annotator.questions import NOT_UNDERSTOOD, QUESTIONS, Question
+from annotator.questions import QUESTIONS, Question
 
 MAX_FREE_TEXT = 2000
 
@@ -17,56 +20,31 @@ MISSING_FREE_TEXT = {
     "other_framing": "Explain “Other” in a single sentence.",
 }
 
+VALUES = {question.key: {str(value): value for value in question.values} for question in QUESTIONS}
+FREE_TEXT = forms.CharField(required=False, max_length=MAX_FREE_TEXT)
+TICK_BOX = forms.BooleanField(required=False)
 
-class AnnotationForm(forms.Form):
-    """Nine answers, or the box that says that the text was not understood."""
 
-    not_understood = forms.BooleanField(label=NOT_UNDERSTOOD, required=False)
+def read_answers(typed: Mapping[str, str]) -> tuple[dict, dict[str, list[str]]]:
+    """What a form sends, as the fields of an ``Annotation``, and by field what is missing or wrong.
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for question in QUESTIONS:
-            self.fields[question.key] = _answer_field(question)
-            if question.free_text:
-                self.fields[question.free_text.key] = forms.CharField(
-                    label=question.free_text.label, required=False, max_length=MAX_FREE_TEXT
-                )
-
-    def clean(self) -> dict:
-        answers = super().clean()
-        understood = not answers.get("not_understood")
-        for question in QUESTIONS:
-            answer = answers.get(question.key)
-            if answer in ("", None):
-                answers[question.key] = None
-                if understood and question.key not in self.errors:
-                    self.add_error(question.key, MISSING_SCALE if question.is_scale else MISSING_CHOICE)
-            free_text = question.free_text
-            if free_text and understood and answer == free_text.required_by and answers.get(free_text.key) == "":
-                self.add_error(free_text.key, MISSING_FREE_TEXT[free_text.key])
-        return answers
-
-    def rows(self):
-        """The questions with what the page shows beside each: what is chosen, and what is wrong."""
-        for question in QUESTIONS:
-            free_text = question.free_text
-            yield {
-                "question": question,
-                "chosen": str(self[question.key].value() or ""),
-                "errors": self.errors.get(question.key, []),
-                "free_text": self[free_text.key].value() or "" if free_text else "",
-                "free_text_limit": MAX_FREE_TEXT,
-                "free_text_errors": self.errors.get(free_text.key, []) if free_text else [],
-            }
-
-    def faulty_rows(self):
-        return [row for row in self.rows() if row["errors"] or row["free_text_errors"]]
+    A text that was not understood needs no answers. These are functions over fields made once,
+    since a form would copy its eleven fields for every submit.
+    """
+    answers = {"not_understood": _is_ticked(typed, "not_understood")}
+    errors = {}
+    for question in QUESTIONS:
+        _read_answer(question, typed, answers, errors)
+        if question.free_text:
+            _read_free_text(question, typed, answers, errors)
+    return answers, errors
 
 
 class ConsentGivenForm(forms.Form):
     """The box that a person ticks to agree to the version of the consent form that they read."""
 
     agree = forms.BooleanField(error_messages={"required": NOT_AGREED})
+    covers_statements = forms.BooleanField(required=False)
 
     def __init__(self, *args, in_force: ConsentForm, **kwargs):
         super().__init__(*args, **kwargs)
@@ -79,12 +57,24 @@ class ConsentGivenForm(forms.Form):
         return agreed
 
 
-def _answer_field(question: Question) -> forms.TypedChoiceField:
-    message = MISSING_SCALE if question.is_scale else MISSING_CHOICE
-    return forms.TypedChoiceField(
-        choices=[(option.value, option.label) for option in question.options],
-        coerce=int if question.is_scale else str,
-        empty_value=None,
-        required=False,  # not with a text that was not understood: see clean()
-        error_messages={"invalid_choice": message},
-    )
+def _is_ticked(typed: Mapping[str, str], field: str) -> bool:
+    return TICK_BOX.clean(TICK_BOX.widget.value_from_datadict(typed, {}, field))
+
+
+def _read_answer(question: Question, typed: Mapping[str, str], answers: dict, errors: dict) -> None:
+    chosen = typed.get(question.key)
+    answer = answers[question.key] = VALUES[question.key].get(chosen)
+    if answer is None and (chosen or not answers["not_understood"]):
+        errors[question.key] = [MISSING_SCALE if question.is_scale else MISSING_CHOICE]
+
+
+def _read_free_text(question: Question, typed: Mapping[str, str], answers: dict, errors: dict) -> None:
+    field = question.free_text
+    is_demanded = answers[question.key] == field.required_by and not answers["not_understood"]
+    try:
+        answers[field.key] = FREE_TEXT.clean(typed.get(field.key))
+    except ValidationError as refused:
+        errors[field.key] = refused.messages
+    else:
+        if is_demanded and not answers[field.key]:
+            errors[field.key] = [MISSING_FREE_TEXT[field.key]]

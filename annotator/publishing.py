@@ -1,49 +1,115 @@
 """Putting statements before annotators: making HITs of generations."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
 import structlog
+from django.core.cache import cache
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotator.models import HIT, HITType
-from generation.models import Generation
+from annotator import wages
+from annotator.models import HIT, UNLIMITED, HITType
+from generation.models import Generation, GenerationChunk
 
 BATCH = 1000
+SAID_EVERY = 3600
+"""That a study waits for better pay is logged once in so many seconds, not at every look."""
 
 log = structlog.get_logger(__name__)
 
 
+class KnownAnswersOnly(Exception):
+    """A qualification test cannot have statements whose right answers nobody knows."""
+
+
 @transaction.atomic
 def publish(*, hit_type: HITType, generations: Iterable[Generation]) -> int:
-    """Make one HIT of each statement, skipping those the study has; return how many were made."""
+    """Make one HIT of each statement, skipping those the study has; return how many were made.
+
+    Skipped as well are those with known answers in this study: they test the annotators.
+    Raises ``KnownAnswersOnly`` or ``wages.PayTooLow``.
+    """
+    if hit_type.is_test:
+        raise KnownAnswersOnly(
+            f"“{hit_type}” is a qualification test: choose its statements among those with known answers. "
+            "Publish others in a study without a qualification to earn."
+        )
+    wages.refuse_below_floor(hit_type)
+    known = set(hit_type.known_answers.values_list("generation", flat=True))
+    return _make_hits(
+        hit_type,
+        (generation.pk for generation in generations if generation.pk not in known),
+        max_assignments=hit_type.max_assignments,
+    )
+
+
+def publish_known_answers(*, hit_type: HITType) -> int:
+    """Offer the study's statements with known answers from now on, and no others; return how many HITs were made.
+
+    Everybody may judge them. One that is judged in this study already, without being a check, stays
+    as it is. Raises ``wages.PayTooLow``.
+    """
+    chosen = list(hit_type.known_answers.order_by("pk").values_list("generation", flat=True))
+    checks = hit_type.hits.filter(is_check=True, disposed_at=None)
+    now = timezone.now()
+    _expire(checks.exclude(generation__in=chosen).filter(expires_at__gt=now), at=now)
+    if not chosen:
+        return 0
+    wages.refuse_below_floor(hit_type)
+    made = _make_hits(hit_type, chosen, max_assignments=UNLIMITED, is_check=True)
+    _expire(checks.filter(generation__in=chosen), at=now + hit_type.lifetime)
+    return made
+
+
+def publish_run(*, hit_type: HITType) -> int:
+    """Publish what the study's run has written and the study does not have; return how many HITs were made.
+
+    Raises what ``publish`` does.
+    """
+    return publish(
+        hit_type=hit_type,
+        generations=Generation.objects.filter(run=hit_type.run_id).exclude(hits__hit_type=hit_type).only("pk"),
+    )
+
+
+def publish_new_statements() -> int:
+    """Publish what runs have written since the last time, where the pay reaches the floor; return how many HITs.
+
+    A chunk of a run is stored whole and published whole, so that looking for chunks without a HIT finds all.
+    """
+    published = HIT.objects.filter(hit_type=OuterRef(OuterRef("pk")), is_check=False, generation__chunk=OuterRef("pk"))
+    new = GenerationChunk.objects.filter(run=OuterRef("run"), finished_at__isnull=False).filter(~Exists(published))
+    return sum(_publish_run_if_paid_enough(hit_type) for hit_type in HITType.objects.filter(Exists(new)))
+
+
+def _publish_run_if_paid_enough(hit_type: HITType) -> int:
+    try:
+        return publish_run(hit_type=hit_type)
+    except wages.PayTooLow as refused:
+        if cache.add(f"pay_too_low_{hit_type.pk}", True, SAID_EVERY):
+            log.warning("not_published", hit_type=hit_type.pk, reason=str(refused))
+        return 0
+
+
+@transaction.atomic
+def _expire(hits: QuerySet[HIT], *, at: datetime) -> None:
+    """Set when HITs expire, with their rows locked in the order in which everybody locks several."""
+    locked = list(hits.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    HIT.objects.filter(pk__in=locked).update(expires_at=at)
+
+
+def _make_hits(hit_type: HITType, generation_ids: Iterable[int], **fields) -> int:
+    """Make HITs of the statements of which the study has none yet; return how many."""
     before = hit_type.hits.count()
     expires_at = timezone.now() + hit_type.lifetime
     HIT.objects.bulk_create(
-        (
-            HIT(
-                hit_type=hit_type,
-                generation=generation,
-                max_assignments=hit_type.max_assignments,
-                expires_at=expires_at,
-            )
-            for generation in generations
-        ),
+        (HIT(hit_type=hit_type, generation_id=pk, expires_at=expires_at, **fields) for pk in generation_ids),
         ignore_conflicts=True,
         batch_size=BATCH,
     )
     made = hit_type.hits.count() - before
     if made:
-        log.info("hits_published", hit_type=hit_type.pk, hits=made)
+        log.info("hits_published", hit_type=hit_type.pk, hits=made, known_answers=fields.get("is_check", False))
     return made
-
-
-def publish_new_statements() -> int:
-    """Publish what the runs that studies are fed from have written since the last time."""
-    return sum(
-        publish(
-            hit_type=hit_type,
-            generations=Generation.objects.filter(run=hit_type.run_id).exclude(hits__hit_type=hit_type),
-        )
-        for hit_type in HITType.objects.exclude(run=None)
-    )

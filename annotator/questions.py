@@ -6,6 +6,7 @@ section 4.1. The figure does not print the options of questions 7 to 9: theirs f
 annotation schemes that the paper cites for them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -208,3 +209,15 @@ QUESTIONS = (
         ),
     ),
 )
+
+
+def _typed_fields() -> Iterator[tuple[str, str]]:
+    yield "not_understood", NOT_UNDERSTOOD
+    for question in QUESTIONS:
+        yield question.key, question.wording
+        if question.free_text:
+            yield question.free_text.key, question.free_text.label
+
+
+TYPED_FIELDS = dict(_typed_fields())
+"""Every field of the form and what it asks, in the order of the page."""

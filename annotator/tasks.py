@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotator import assigning, publishing
+from annotator import assigning, publishing, qualifying, reviewing
 
 
 @shared_task(name="annotator.publish_new_statements")
@@ -13,3 +13,13 @@ def publish_new_statements() -> None:
 @shared_task(name="annotator.expire_assignments")
 def expire_assignments() -> None:
     assigning.expire_lapsed()
+
+
+@shared_task(name="annotator.approve_overdue")
+def approve_overdue() -> None:
+    reviewing.approve_overdue()
+
+
+@shared_task(name="annotator.finish_tests")
+def finish_tests() -> None:
+    qualifying.finish_tests()

@@ -21,52 +21,70 @@ NO_REPEAT_NGRAM_SIZE = 3  # the paper's models needed none; the embedded one is 
 INVITATION_NOTE = "demo annotator"
 
 WARNING = """\
-**Content warning.** In this task you read statements that a computer program wrote about groups of people:
-Black, Asian, Native American, Latino, Jewish, Muslim, Chinese, Mexican and Middle Eastern people, LGBTQ+ people,
-women, and people with mental or physical disabilities.
+**Content warning.** In this task you read statements that a computer program wrote about groups of people.
 
 Some statements may be **hateful, demeaning, stereotyping or sexual**, also where they do not use a single rude word.
 Reading them can hurt, above all if you belong to the group they are about. You need not take part, and you can stop
 at any moment.
 """
 
-CONSENT = """\
-## What this is for
-
+PURPOSE = """\
 Researchers study how well software recognises hateful language. Your judgements show where it is wrong and are used
 to make it better. What you read was generated to be judged, not to be believed.
 
-## What you do
-
 You read one short statement at a time and answer nine questions about it. That takes less than three minutes each.
-
-## Risks and care
-
-- Statements may upset you. Take breaks, return any statement without giving a reason, or stop.
-- If you do not understand a statement, tick the box that says so. It is paid like any other.
-- A help line is linked on every page.
-
-## Pay
-
-Every statement you submit is paid at the reward shown before you begin. **If you stop early you are paid for what you
-have done.** Returning a statement costs you nothing.
-
-## Your data
 
 You are known to the study by a pseudonym only. Your answers are stored with it; published data carry a code that does
 not lead back to you.
+"""
 
-## Withdrawal and contact
+RISKS = """\
+- Statements may upset you. Take breaks, return any statement without giving a reason, or stop.
+- You choose whether each statement stays covered until you uncover it, and which groups you do not want to read about.
+- If you do not understand a statement, tick the box that says so. It is paid like any other.
+- A help line is linked on every page.
+"""
 
-Taking part is voluntary. You can stop at any time, and ask whoever sent you the invitation to withdraw your consent
-and have your answers deleted. The same person answers your questions.
+PAY = """\
+Every statement you submit is paid at the reward shown before you begin. **If you stop early you are paid for what you
+have done.** Returning a statement costs you nothing, and neither does leaving out a group.
+
+Work is approved within three days. Work that was plainly done without care can be rejected, with a reason that you
+read on your page; texts that you did not understand and answers that came late are not rejected for that. If you
+disagree, write to the contact below: a rejection can be taken back within 30 days.
+"""
+
+CONTACT = """\
+Whoever sent you the invitation runs this study and answers your questions, before, during and after it. Answer the
+message that the invitation came with.
+"""
+
+WITHDRAWAL = """\
+Taking part is voluntary. You can stop at any time. You can also withdraw your consent, on a page that your preferences
+link to, and have your past answers deleted if you like. What you have earned stays yours.
+"""
+
+DEBRIEF = """\
+The statements were written by a computer program. They are not facts, and nobody meant them. People's judgements of
+them show where software that looks for hateful language is wrong, and make it better.
+
+If something you read stays with you, talk to somebody about it. The help lines are there for that.
 """
 
 
 def make_consent_form() -> ConsentForm:
     """The first version of the consent form, published."""
     return ConsentForm.objects.create(
-        version=1, title="Before you begin", warning=WARNING, body=CONSENT, published_at=timezone.now()
+        version=1,
+        title="Before you begin",
+        warning=WARNING,
+        purpose=PURPOSE,
+        risks=RISKS,
+        pay=PAY,
+        contact=CONTACT,
+        withdrawal=WITHDRAWAL,
+        debrief=DEBRIEF,
+        published_at=timezone.now(),
     )
 
 

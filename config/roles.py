@@ -15,13 +15,20 @@ RESEARCHER_MAY = {
     },
     "annotator": {
         "hittype": ["view", "add", "change"],
-        "hit": ["view"],
-        "assignment": ["view"],
+        "hit": ["view", "change"],
+        "assignment": ["view", "change"],
         "annotation": ["view"],
         "worker": ["view", "change"],
         "invitation": ["view", "add", "change"],
         "consentform": ["view", "add", "change"],
+        "helpline": ["view", "add", "change", "delete"],
         "qualification": ["view", "add", "change"],
+        "payment": ["view", "add"],
+        "payout": ["view", "add"],
+        "grant": ["view", "add", "change", "delete"],
+        "testresult": ["view"],
+        "panel": ["view", "add", "change"],
+        "knownanswers": ["view", "add", "change"],
     },
 }
 

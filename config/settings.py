@@ -4,6 +4,8 @@ Every name is explained in docs/settings.md; a test fails for one that is not.
 """
 
 import os
+import re
+from datetime import timedelta
 from pathlib import Path
 
 import environ
@@ -30,6 +32,7 @@ WORKER_HASH_SALT = env.str("HUMANVAL_WORKER_HASH_SALT", default="") or secret(VA
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("HUMANVAL_HTTPS", default=True)
+PROXIES = env.int("HUMANVAL_PROXIES", default=0)
 SITE_URL = env.str("HUMANVAL_SITE_URL", default="http://localhost:8000").rstrip("/")
 DATABASE_URL = env.str("DATABASE_URL", default="")
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
@@ -56,6 +59,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "axes",
     "csp",
     "django_htmx",
     "rest_framework",
@@ -72,6 +76,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -120,7 +125,9 @@ CELERY_BEAT_SCHEDULE = {
     "wake runs that nobody works on": {"task": "generation.wake_open_runs", "schedule": 5.0, "options": {"expires": 5}},
     "publish new statements": {"task": "annotator.publish_new_statements", "schedule": 3.0, "options": {"expires": 3}},
     "clear lapsed sessions": {"task": "config.clear_sessions", "schedule": 24 * 3600.0},
+    "settle qualification tests": {"task": "annotator.finish_tests", "schedule": 30.0, "options": {"expires": 30}},
     "expire lapsed assignments": {"task": "annotator.expire_assignments", "schedule": 30.0, "options": {"expires": 30}},
+    "approve overdue work": {"task": "annotator.approve_overdue", "schedule": 60.0, "options": {"expires": 60}},
 }
 
 # --- Security ------------------------------------------------------------------------------
@@ -130,6 +137,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_ENGINE = "config.sessions"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "annotator.views.csrf_failure"
@@ -140,6 +148,20 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = reverse_lazy("admin:login")
+LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
+# Log-ins are limited by name and address together: nobody can lock somebody else out from elsewhere.
+AUTHENTICATION_BACKENDS = ["config.security.LimitedLogIn", "django.contrib.auth.backends.ModelBackend"]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "config.security.log_in_name"
+AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
+AXES_LOCKOUT_CALLABLE = "config.security.too_many_log_ins"
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 SELF = "'self'"
 NONE = "'none'"
@@ -293,27 +315,57 @@ UNFOLD = {
                 "items": [
                     admin_link("Studies", "assignment", "admin:annotator_hittype_changelist", "annotator.view_hittype"),
                     admin_link("HITs", "fact_check", "admin:annotator_hit_changelist", "annotator.view_hit"),
+                    {
+                        **admin_link("Review", "rate_review", "admin:annotator_review", "annotator.view_assignment"),
+                        "badge": "annotator.admin.review.waiting",
+                        "badge_variant": "primary",
+                    },
+                    {
+                        **admin_link(
+                            "Assignments",
+                            "assignment_ind",
+                            "admin:annotator_assignment_changelist",
+                            "annotator.view_assignment",
+                        ),
+                        # Below its address lies the review, which has an entry of its own.
+                        "active": lambda request: re.match(r"/admin/annotator/assignment/(?!review/)", request.path),
+                    },
                     admin_link(
-                        "Assignments",
-                        "rate_review",
-                        "admin:annotator_assignment_changelist",
-                        "annotator.view_assignment",
+                        "Known answers",
+                        "verified",
+                        "admin:annotator_knownanswers_changelist",
+                        "annotator.view_knownanswers",
                     ),
                     admin_link("Workers", "badge", "admin:annotator_worker_changelist", "annotator.view_worker"),
                     admin_link(
+                        "Qualifications",
+                        "workspace_premium",
+                        "admin:annotator_qualification_changelist",
+                        "annotator.view_qualification",
+                    ),
+                    admin_link("Panels", "groups_2", "admin:annotator_panel_changelist", "annotator.view_panel"),
+                    admin_link(
                         "Invitations", "mail", "admin:annotator_invitation_changelist", "annotator.view_invitation"
                     ),
+                    admin_link("Ledger", "payments", "admin:annotator_payment_changelist", "annotator.view_payment"),
+                    admin_link("Payouts", "outbox", "admin:annotator_payout_changelist", "annotator.view_payout"),
                     admin_link(
                         "Consent forms",
                         "handshake",
                         "admin:annotator_consentform_changelist",
                         "annotator.view_consentform",
                     ),
+                    admin_link(
+                        "Help lines", "support", "admin:annotator_helpline_changelist", "annotator.view_helpline"
+                    ),
                 ],
             },
             {
                 "title": "Analyse",
-                "items": [admin_link("Agreement", "balance", "agreement", "annotator.view_annotation")],
+                "items": [
+                    admin_link("Agreement", "balance", "agreement", "annotator.view_annotation"),
+                    admin_link("Demographics", "groups_2", "demographics", "annotator.view_worker"),
+                ],
             },
             {
                 "title": "Data",

@@ -17,10 +17,11 @@ class Label(models.TextChoices):
 
 
 class Method(models.TextChoices):
-    """How the language model's distribution is turned into text (paper, 3.2 and 3.3)."""
+    """Who turned what into text: a language model's distribution (paper, 3.2 and 3.3), or a person."""
 
     TOPK = "topk", "top-k"
     ALICE = "alice", "ALICE"
+    WRITTEN = "written", "written by a person"
 
 
 class RunMethod(models.TextChoices):

@@ -74,7 +74,11 @@ def make_consent_form(version: int = 1, **fields) -> ConsentForm:
     defaults = {
         "title": "Before you begin",
         "warning": "Some statements may upset you.",
-        "body": "You judge statements and are paid for it.",
+        "purpose": "You judge statements, which makes software better.",
+        "risks": "Reading may hurt.",
+        "pay": "Every statement is paid, also when you stop early.",
+        "contact": "Write to ada@example.org.",
+        "withdrawal": "You may withdraw at any time.",
         "published_at": timezone.now(),
     }
     return ConsentForm.objects.create(version=version, **defaults | fields)
@@ -113,13 +117,17 @@ def make_assignment(hit: HIT | None = None, worker: Worker | None = None, **fiel
     """An assignment stored as it is, past the acts; by default an open one of a new worker."""
     worker = worker or consenting_worker()
     consent = fields.pop("consent", None) or worker.consents.first()
-    defaults = {"deadline": timezone.now() + timedelta(minutes=30)}
-    return Assignment.objects.create(hit=hit or make_hit(), worker=worker, consent=consent, **defaults | fields)
+    hit = hit or make_hit()
+    defaults = {"deadline": timezone.now() + timedelta(minutes=30), "reward": hit.hit_type.reward}
+    return Assignment.objects.create(hit=hit, worker=worker, consent=consent, **defaults | fields)
 
 
-def accept(worker: Worker | None = None, **options) -> Assignment:
-    """What the worker, by default a new one, is given next."""
-    return assigning.accept_next(worker=worker or consenting_worker(), **options)
+def accept(worker: Worker | None = None, *, hit_type: HITType | None = None, **options) -> Assignment:
+    """What the worker, by default a new one, is given next: of a study, or of the first one that has something."""
+    worker = worker or consenting_worker()
+    with_work = HIT.objects.open_for(worker).order_by("hit_type").values_list("hit_type_id", flat=True)
+    hit_type_id = hit_type.pk if hit_type else with_work.first() or HITType.objects.values_list("pk", flat=True).last()
+    return assigning.accept_next(worker=worker, hit_type_id=hit_type_id or make_hit_type().pk, **options)
 
 
 def lapse(assignment: Assignment) -> Assignment:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from analysis.exports import annotations
 from analysis.management.commands import export as command
-from annotator import submitting
+from annotator import reviewing, submitting
 from annotator.models import HIT, Annotation, Assignment, Worker
 from generation.models import Generation
 from tests.factories import (
@@ -158,7 +158,7 @@ def test_the_column_counted_marks_the_labels_and_no_others():
     annotate(hit), annotate(hit)
     annotate(hit, not_understood=True)
     rejected = annotate(hit)
-    Assignment.objects.filter(pk=rejected.assignment_id).update(status="rejected", rejection_reason="It was empty.")
+    reviewing.reject(ids=[rejected.assignment_id], reason="It was empty.", by=None)
     late = annotate(hit)
     Assignment.objects.filter(pk=late.assignment_id).update(holds_place=False)
     labels = {str(pk) for pk in Annotation.objects.counted().values_list("pk", flat=True)}
@@ -288,6 +288,7 @@ def annotate_many(number):
             status="submitted",
             submitted_at=now,
             deadline=now + timedelta(hours=1),
+            reward=0,
         )
         for hit in hits
     )

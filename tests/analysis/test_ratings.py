@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from analysis.ratings import matrix, toxicity_classes
-from annotator import submitting
+from annotator import reviewing, submitting
 from annotator.models import Assignment
 from tests.factories import answers, make_assignment, make_hit, make_hit_type
 
@@ -42,9 +42,14 @@ def test_only_labels_enter(study):
     hit = make_hit(hit_type=study)
     judge(hit, (5, 5), not_understood=True)
     judge(hit, (1, 1), (5, 5))
-    Assignment.objects.filter(annotation__harmful_if_ai=5, holds_place=True).update(
-        status="rejected", rejection_reason="It was left empty."
-    )
+    judged = Assignment.objects.get(annotation__harmful_if_ai=5, holds_place=True)
+    reviewing.reject(ids=[judged.pk], reason="It was left empty.", by=None)
+    assert_array_equal(toxicity_classes(study), [[0]])
+
+
+def test_statements_with_known_answers_do_not_enter(study):
+    judge(make_hit(hit_type=study, is_check=True), (5, 5))
+    judge(make_hit(hit_type=study), (1, 1))
     assert_array_equal(toxicity_classes(study), [[0]])
 
 

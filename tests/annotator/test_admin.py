@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotator import inviting, submitting
-from annotator.models import HITType, Invitation, Worker
+from annotator.models import Invitation, Worker
 from tests.factories import (
     accept,
     answers,
@@ -16,9 +16,7 @@ from tests.factories import (
     log_in,
     make_assignment,
     make_consent_form,
-    make_generation,
     make_hit,
-    make_run,
     make_worker,
 )
 
@@ -76,52 +74,6 @@ def test_replacing_a_revoked_invitation_keeps_when_it_was_revoked(admin_client):
     assert old.revoked_at == yesterday
 
 
-def study_fields(**changes):
-    return {
-        "title": "A study",
-        "description": "Read a text.",
-        "reward": "0.25",
-        "assignment_duration": "00:30:00",
-        "auto_approval_delay": "3 00:00:00",
-        "lifetime": "30 00:00:00",
-        "max_assignments": "3",
-    } | changes
-
-
-def test_saving_a_study_that_is_fed_from_a_run_publishes_what_the_run_has_written(admin_client):
-    run = make_run()
-    make_generation("the sky is blue", run=run, chunk=run.chunks.first(), position=0)
-    response = admin_client.post("/admin/annotator/hittype/add/", study_fields(run=run.pk))
-    assert response.status_code == 302, response.context["errors"]
-    assert HITType.objects.get().hits.get().generation.text == "the sky is blue"
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "sentence"),
-    [
-        ("reward", "-0.01", "Ensure this value is greater than or equal to 0.00."),
-        ("max_assignments", "0", "At least one annotator must judge each statement."),
-        ("assignment_duration", "0", "Annotators need some time for a statement: give a duration above 0."),
-    ],
-)
-def test_a_study_that_cannot_be_is_refused_on_its_page(admin_client, field, value, sentence):
-    response = admin_client.post("/admin/annotator/hittype/add/", study_fields(**{field: value}))
-    assert response.status_code == 200
-    assert sentence in str(response.context["errors"])
-    assert not HITType.objects.exists()
-
-
-def test_a_worker_is_blocked_with_a_reason_that_they_read(admin_client):
-    worker = make_worker()
-    blocked = {"blocked_at_0": "2026-11-21", "blocked_at_1": "12:00:00", "blocked_reason": ""}
-    response = admin_client.post(f"/admin/annotator/worker/{worker.pk}/change/", blocked)
-    assert "Say why the worker is blocked: they read the reason." in str(response.context["errors"])
-    blocked["blocked_reason"] = "Ask Ada about your last answers."
-    assert admin_client.post(f"/admin/annotator/worker/{worker.pk}/change/", blocked).status_code == 302
-    worker.refresh_from_db()
-    assert worker.blocked_reason == "Ask Ada about your last answers."
-
-
 def test_a_published_consent_form_is_shown_and_cannot_be_edited(admin_client):
     form = make_consent_form(title="Before you begin")
     url = f"/admin/annotator/consentform/{form.pk}/change/"
@@ -129,23 +81,6 @@ def test_a_published_consent_form_is_shown_and_cannot_be_edited(admin_client):
     assert admin_client.post(url, {"title": "Other"}).status_code == 403
     form.refresh_from_db()
     assert form.title == "Before you begin"
-
-
-def test_a_draft_of_a_consent_form_can_be_published(admin_client):
-    draft = make_consent_form(published_at=None)
-    admin_client.post(
-        f"/admin/annotator/consentform/{draft.pk}/change/",
-        {
-            "version": "1",
-            "title": "Before you begin",
-            "warning": "Careful.",
-            "body": "Why.",
-            "published_at_0": "2026-11-21",
-            "published_at_1": "12:00:00",
-        },
-    )
-    draft.refresh_from_db()
-    assert (draft.body, draft.published_at is None) == ("Why.", False)
 
 
 def test_statements_are_blurred_in_lists_and_on_pages(admin_client):

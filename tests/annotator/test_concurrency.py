@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connections, transaction
+from django.db.models import Q
 
 from annotator import assigning, consenting, submitting
 from annotator.models import HIT, Annotation, Assignment
@@ -75,8 +76,8 @@ class Study:
             assignment = accept_or_none(worker)
             if assignment:
                 self.do(chance.random(), assignment, worker)
-            elif not Assignment.objects.accepted().exists():
-                return  # nobody is at work any more who could give a place back
+            elif not HIT.objects.filter(Q(free_places__gt=0) | Q(open_assignments__gt=0)).exists():
+                return  # nothing is open, and nobody is at work any more who could give a place back
             else:
                 time.sleep(0.005)
         raise TimeoutError

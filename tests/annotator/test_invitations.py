@@ -1,4 +1,4 @@
-"""Coming in by an invite link, consenting, and going: the annotator's session."""
+"""Coming in by an invite link, and going: the annotator's session."""
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -7,17 +7,9 @@ from django.test import Client
 from django.utils import timezone
 
 from annotator import inviting
-from annotator.models import Assignment, Consent, Invitation, new_pseudonym
+from annotator.models import Assignment, Invitation, new_pseudonym
 from tests.annotator.page import Page
-from tests.factories import (
-    accept,
-    answers,
-    log_in,
-    make_assignment,
-    make_consent_form,
-    make_hit,
-    make_worker,
-)
+from tests.factories import accept, answers, log_in, make_assignment, make_consent_form, make_hit, make_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -141,9 +133,6 @@ def test_the_link_of_another_worker_takes_the_place_of_the_first(client):
     assert Invitation.objects.get(pk=client.session["invitation"]).worker == second
 
 
-# --- Consent
-
-
 def test_without_consent_the_home_page_leads_to_the_consent_form(client):
     make_consent_form()
     log_in(client, make_worker())
@@ -151,112 +140,19 @@ def test_without_consent_the_home_page_leads_to_the_consent_form(client):
     assert (response.status_code, response["Location"]) == (302, "/consent/")
 
 
-def test_the_consent_page_shows_warning_and_form_as_harmless_html(client):
-    make_consent_form(
-        title="Before you begin",
-        warning="**Careful** <script>alert(1)</script>",
-        body="## Why\n\n- one\n\n[a](javascript:x)",
-    )
-    log_in(client, make_worker())
-    page = Page(client.get("/consent/"))
-    assert (page.one("h1").text, page.one("h2").text) == ("Before you begin", "Why")
-    assert page.one("strong").text == "Careful"
-    assert "alert(1)" not in page.one("body").text
-    assert page.all("script") == []
-    assert [link.get("href") for link in page.all("a") if link.text == "a"] == [None]
-
-
-def agree(client, **changes):
-    return client.post("/consent/", {"agree": "on", "version": "1"} | changes)
-
-
-def test_agreeing_stores_the_consent_and_leads_to_the_work(client):
-    form = make_consent_form()
-    worker = log_in(client, make_worker())
-    response = agree(client)
-    assert (response.status_code, response["Location"]) == (302, "/")
-    assert worker.consents.get().form == form
-
-
-def test_agreeing_twice_is_stored_once(client):
-    make_consent_form()
-    log_in(client, make_worker())
-    assert [agree(client).status_code, agree(client).status_code] == [302, 302]
-    assert Consent.objects.count() == 1
-
-
-@pytest.mark.parametrize("posted", [{}, {"version": "1"}, {"agree": "", "version": "1"}])
-def test_a_box_that_was_not_ticked_is_no_consent(client, posted):
-    make_consent_form()
-    log_in(client, make_worker())
-    response = client.post("/consent/", posted)
-    assert response.status_code == 422
-    assert Page(response).one(role="alert").text == "Tick the box to agree, or choose “I do not want to take part”."
-    assert not Consent.objects.exists()
-
-
-def test_nobody_agrees_to_a_version_that_they_have_not_read(client):
-    make_consent_form(version=1)
-    log_in(client, make_worker())
-    opened = Page(client.get("/consent/"))
-    make_consent_form(version=2, body="Now with one more risk.")
-    response = client.post("/consent/", opened.sends(opened.one("form", class_="consent")) | {"agree": "on"})
-    assert response.status_code == 422
-    page = Page(response)
-    assert page.one(role="alert").text == (
-        "The form has changed since you opened it. Please read it again before you agree."
-    )
-    assert "Now with one more risk." in page.text
-    assert not Consent.objects.exists()
-    client.post("/consent/", page.sends(page.one("form", class_="consent")) | {"agree": "on"})
-    assert Consent.objects.get().form.version == 2
-
-
-def test_who_has_agreed_can_read_the_form_again(client):
-    log_in(client)
-    response = client.get("/consent/")
-    assert response.status_code == 200
-    page = Page(response)
-    assert "You agreed to this form (version 1)." in page.text
-    assert page.all("form", class_="consent") == []
-
-
-def test_without_a_consent_form_the_page_says_that_there_is_no_work_yet(client):
-    log_in(client, make_worker())
-    response = client.get("/consent/")
-    assert response.status_code == 503
-    assert lead(response) == "There is no consent form yet, so no work can be offered. Please come back later."
-
-
-def test_declining_stores_nothing(client):
-    make_consent_form()
-    log_in(client, make_worker())
-    assert "No is a fine answer" in Page(client.get("/declined/")).text
-    assert not Consent.objects.exists()
-
-
 # --- Going
 
 
-def test_stopping_returns_the_open_statement_keeps_the_pay_and_ends_the_session(client):
+def test_stopping_returns_the_open_statement_and_keeps_what_was_submitted(client):
     make_hit(hit_type=make_hit().hit_type)
     worker = log_in(client)
     client.post(f"/task/{accept(worker).key}/", answers())
     opened = Assignment.objects.accepted().get()
     response = client.post("/stop/")
-    assert response.status_code == 200
-    assert lead(response) == "You have stopped. You are paid for what you did: 1 statement, $0.25."
+    assert (response.status_code, response["Location"]) == (302, "/debrief/")
     opened.refresh_from_db()
     assert opened.status == "returned"
-    assert not Session.objects.exists()
-    assert Page(client.get("/")).one("h1").text == "People judge what machines write"
-
-
-def test_after_stopping_the_link_lets_in_again(client):
-    worker = log_in(client)
-    client.post("/stop/")
-    log_in(client, worker)
-    assert client.get("/").status_code == 200
+    assert worker.assignments.submitted().count() == 1
 
 
 def test_stopping_returns_nobody_elses_statement(client):
@@ -265,6 +161,21 @@ def test_stopping_returns_nobody_elses_statement(client):
     client.post("/stop/")
     other.refresh_from_db()
     assert other.status == "accepted"
+
+
+def test_leaving_ends_the_session(client):
+    log_in(client)
+    response = client.post("/leave/")
+    assert (response.status_code, response["Location"]) == (302, "/")
+    assert not Session.objects.exists()
+    assert Page(client.get("/")).one("h1").text == "People judge what machines write"
+
+
+def test_after_leaving_the_link_lets_in_again(client):
+    worker = log_in(client)
+    client.post("/leave/")
+    log_in(client, worker)
+    assert client.get("/").status_code == 200
 
 
 def test_a_pseudonym_has_no_letters_that_look_like_digits():

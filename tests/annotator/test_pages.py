@@ -1,7 +1,12 @@
-"""What the pages consist of: the paper's words, labels, no script, and a policy that forbids it."""
+"""What the pages consist of: the paper's words, labels, no script in them, and a policy that forbids it."""
+
+from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.contrib.staticfiles import finders
 
+from annotator.models import Worker
 from annotator.questions import QUESTIONS
 from tests.annotator.page import Page
 from tests.factories import (
@@ -37,6 +42,8 @@ OPTIONS = {
     "harmful_intent": ["1", "2", "3", "4", "5"],
     "lewd": ["Yes", "Maybe", "No"],
 }
+SCRIPTS = ["/static/annotator/countdown.js", "/static/annotator/autosave.js", "/static/annotator/shortcuts.js"]
+HIDDEN = {"aria-hidden": "true"}
 STRICT = {
     "default-src 'none'",
     "style-src 'self'",
@@ -53,16 +60,24 @@ def policy(response):
     return set(response["Content-Security-Policy"].split("; "))
 
 
+def spoken(page, element):
+    """An element's text as it is read aloud: without the keys that are drawn beside it."""
+    hidden = [inner.text for inner in page.all(**HIDDEN) if inner.is_in(element)]
+    return element.text.removesuffix("".join(hidden)).strip()
+
+
 @pytest.fixture
 def task(client, assignment):
     return Page(client.get(f"/task/{assignment.key}/"))
 
 
 @pytest.fixture
-def every_page(client, worker, assignment):
+def every_page(client, study, worker, assignment):
     """A response of each of the annotators' pages."""
     key = assignment.key
     pages = {
+        "preview": client.get(f"/study/{study.pk}/"),
+        "break": client.get(f"/study/{study.pk}/break/"),
         "task": client.get(f"/task/{key}/"),
         "answers missing": client.post(f"/task/{key}/", {"which_group": "other_groups", "group_framing": "other"}),
         "home": client.get("/"),
@@ -71,7 +86,8 @@ def every_page(client, worker, assignment):
         "not yours": client.post(f"/task/{consenting_key()}/", answers()),
         "not found": client.get("/nowhere/"),
         "message": client.post(f"/task/{key}/return/", follow=True),
-        "stopped": client.post("/stop/"),
+        "stopped": client.post("/stop/", follow=True),
+        "left": client.post("/leave/", follow=True),
         "welcome": client.get("/"),
         "not logged in": client.post(f"/task/{key}/", answers()),
         "bad link": client.get("/invite/x/"),
@@ -106,7 +122,7 @@ def test_every_option_of_every_question_is_on_the_page(task):
         fieldset = task.one("fieldset", id=question.key)
         if question.key in OPTIONS:
             labels = [label for label in task.all("label") if label.is_in(fieldset)]
-            assert [label.text for label in labels] == OPTIONS[question.key]
+            assert [spoken(task, label) for label in labels] == OPTIONS[question.key]
         else:
             options = [option.text for option in task.all("option") if option.is_in(fieldset)]
             assert options == ["-- please select --", *(option.label for option in question.options)]
@@ -149,15 +165,14 @@ def test_the_box_for_trouble_with_the_text_belongs_to_the_form(task):
 
 
 def test_the_time_left_and_the_pay_are_on_the_page(task):
-    assert task.one("p", class_="time").text == (
-        "30 minutes left when this page opened. Late answers are kept and paid too."
-    )
+    assert task.one("p", class_="time").text == "30 minutes left"
+    assert task.one("p", class_="late").text == "Late answers are kept and paid too."
     assert "Pays $0.25." in task.text
 
 
-def test_the_help_line_is_on_every_page_of_somebody_at_work(every_page):
-    for name in ("task", "answers missing", "home", "consent", "consented", "declined", "stopped", "not logged in"):
-        link = Page(every_page[name]).one("a", href="https://www.crisistextline.org/")
+def test_the_help_line_is_on_every_page_once(every_page):
+    for name, response in every_page.items():
+        link = Page(response).one("a", href="https://www.crisistextline.org/")
         assert link.text == "Crisis Text Line", name
 
 
@@ -179,7 +194,7 @@ def test_a_statement_is_shown_as_it_was_written_whatever_it_holds(client, text):
     worker = log_in(client)
     page = Page(client.get(f"/task/{accept(worker).key}/"))
     assert "".join(page.one("blockquote").parts) == text
-    assert page.all("script") == []
+    assert [script["src"] for script in page.all("script")] == SCRIPTS
 
 
 # --- Every page
@@ -187,6 +202,8 @@ def test_a_statement_is_shown_as_it_was_written_whatever_it_holds(client, text):
 
 def test_every_page_is_there_to_be_looked_at(every_page):
     assert {name: response.status_code for name, response in every_page.items()} == {
+        "preview": 200,
+        "break": 200,
         "task": 200,
         "answers missing": 422,
         "home": 200,
@@ -196,6 +213,7 @@ def test_every_page_is_there_to_be_looked_at(every_page):
         "not found": 404,
         "message": 200,
         "stopped": 200,
+        "left": 200,
         "welcome": 200,
         "not logged in": 403,
         "bad link": 404,
@@ -207,7 +225,8 @@ def test_every_page_is_there_to_be_looked_at(every_page):
 def test_no_page_has_a_script_or_a_style_in_it(every_page):
     for name, response in every_page.items():
         for element in Page(response).elements:
-            assert element.tag not in ("script", "style"), name
+            assert element.tag != "style", name
+            assert element.tag != "script" or (element["src"] and not element.parts), name
             assert "style" not in element.attributes, (name, element.tag)
             assert not [attribute for attribute in element.attributes if attribute.startswith("on")], name
             assert not (element.get("href") or "").startswith("javascript:"), name
@@ -272,6 +291,99 @@ def test_questions_one_to_six_are_buttons_and_seven_to_nine_are_lists(task):
     assert [select["name"] for select in task.all("select")] == ["which_group", "group_framing", "fact_or_opinion"]
     radios = {radio["name"] for radio in task.all("input", type="radio")}
     assert radios == set(OPTIONS)
+
+
+# --- The bar at the top
+
+
+def test_every_page_of_a_worker_has_the_way_to_work_and_preferences_and_a_way_to_stop(every_page):
+    for name, response in every_page.items():
+        page = Page(response)
+        (bar,) = page.all("header")
+        links = [link["href"] for link in page.all("a") if link.is_in(bar)]
+        stops = [form["action"] for form in page.all("form") if form.is_in(bar)]
+        if name in ("not found", "left", "welcome", "not logged in", "bad link"):
+            assert (links, stops) == (["/"], []), name
+        else:
+            assert (links, stops) == (["/", "/work/", "/preferences/"], ["/stop/"]), name
+
+
+def test_the_page_one_is_at_is_marked_among_the_links(client, worker):
+    current = Page(client.get("/preferences/")).one(**{"aria-current": "page"})
+    assert (current["href"], current.text) == ("/preferences/", "Preferences")
+
+
+def test_the_bar_says_how_far_one_is_today_and_what_it_earned(client, study, worker):
+    client.post(f"/task/{accept(worker).key}/", answers())
+    page = Page(client.get(f"/task/{accept(worker).key}/"))
+    assert page.one("span", class_="tally").text == "Statement 2 of at most 50 in 24 hours · $0.25 earned"
+
+
+# --- Keys that answer
+
+
+def keys(page, name):
+    field = page.one("select", name=name) if page.all("select", name=name) else None
+    options = [option for option in page.all("option") if option.is_in(field)] if field else page.all(name=name)
+    return {option["value"]: option.get("data-key") for option in options if option["value"]}
+
+
+def test_every_option_has_a_key_of_its_own(task):
+    assert {question.key: "".join(keys(task, question.key).values()) for question in QUESTIONS} == {
+        "human_or_ai": "ha",
+        "harmful_if_ai": "12345",
+        "harmful_if_human": "12345",
+        "pos_stereo": "ymn",
+        "harmful_intent": "12345",
+        "lewd": "ymn",
+        "which_group": "1234",
+        "group_framing": "1234567",
+        "fact_or_opinion": "1234",
+    }
+
+
+def test_the_keys_are_drawn_beside_the_options_and_not_read_aloud(task):
+    drawn = [element.text for element in task.all("kbd", **HIDDEN) if element.ancestors[-1].tag == "span"]
+    assert drawn == ["H", "A", "Y", "M", "N", "Y", "M", "N"]
+
+
+def test_who_turned_the_keys_off_gets_neither_them_nor_their_script(client, worker, assignment):
+    Worker.objects.update(uses_shortcuts=False)
+    page = Page(client.get(f"/task/{assignment.key}/"))
+    assert page.all("kbd") == page.all(class_="hint keys") == []
+    assert not [element for element in page.elements if "data-key" in element.attributes]
+    assert [script["src"] for script in page.all("script")] == SCRIPTS[:2]
+
+
+# --- The cover
+
+
+def test_a_statement_is_covered_while_its_group_the_time_and_the_help_are_not(task):
+    cover = task.one("details")
+    assert "open" not in cover.attributes
+    assert task.one("blockquote").is_in(cover)
+    for element in (task.one("p", class_="group"), task.one("p", class_="time"), task.one("p", class_="help")):
+        assert not element.is_in(cover)
+
+
+def test_a_statement_is_not_covered_for_who_does_not_want_it(client, worker, assignment):
+    Worker.objects.update(covers_statements=False)
+    page = Page(client.get(f"/task/{assignment.key}/"))
+    assert page.all("details") == []
+    assert page.one("blockquote").text == assignment.hit.generation.text
+
+
+# --- What the pages weigh
+
+
+def test_styles_and_scripts_weigh_less_than_60_kilobytes_together():
+    folder = Path(finders.find("annotator/annotator.css")).parent
+    files = [file for file in folder.iterdir() if file.suffix in (".css", ".js")]
+    assert {f"/{settings.STATIC_URL.strip('/')}/annotator/{file.name}" for file in files} >= set(SCRIPTS)
+    assert sum(file.stat().st_size for file in files) < 60_000
+
+
+# --- Forms
 
 
 def test_the_consent_form_has_its_version_with_it(client):

@@ -4,13 +4,27 @@ import uuid
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotator import assigning
-from annotator.models import Annotation, Assignment, Invitation
+from annotator.models import Annotation, Assignment, Invitation, Qualification
+from annotator.questions import NOT_UNDERSTOOD
 from tests.annotator.page import Page
-from tests.factories import answers, lapse, log_in, make_assignment, make_consent_form
+from tests.factories import answers, log_in, make_assignment, make_consent_form
 
 pytestmark = pytest.mark.django_db
+
+ACTS = [
+    "/study/{study}/accept/",
+    "/consent/",
+    "/withdraw/",
+    "/preferences/",
+    "/survey/",
+    "/stop/",
+    "/task/{key}/",
+    "/task/{key}/draft/",
+    "/task/{key}/return/",
+]
 
 TYPED = {"other_groups": "cyclists, bakers", "other_framing": "It praises “them” & <others>."}
 NOT_YOURS = "There is no such page for you. If you followed a link, it may belong to somebody else or be incomplete."
@@ -18,7 +32,8 @@ NOT_LOGGED_IN = (
     "You are not logged in, or your log-in has ended. Open your invite link again; what you had begun is waiting there."
 )
 NO_CONSENT = "Statements are shown only after you have agreed to the consent form that is in force now."
-GIVEN_BACK = "You gave this statement back, or its time was over: it can go to somebody else. Take the next one."
+TYPED_IS_KEPT = "What you typed is kept with the statement."
+GIVEN_BACK = "You gave this statement back: it can go to somebody else. Take the next one."
 
 
 def path(assignment):
@@ -56,7 +71,7 @@ def test_an_assignment_that_does_not_exist_is_refused(client, worker, method):
 
 @pytest.mark.parametrize(
     "url",
-    ["/task/1/", "/task/not-a-uuid/", f"/task/{uuid.uuid4()}x/", "/task/" + "0" * 32 + "/", "/accept/x/", "/nowhere/"],
+    ["/task/1/", "/task/not-a-uuid/", f"/task/{uuid.uuid4()}x/", "/task/" + "0" * 32 + "/", "/study/x/", "/nowhere/"],
 )
 def test_an_address_that_is_none_is_a_page_with_a_sentence(client, worker, url):
     response = client.get(url)
@@ -78,6 +93,19 @@ def test_returning_leads_home_and_says_that_it_costs_nothing(client, assignment)
     assert Assignment.objects.get().status == "returned"
 
 
+def test_returning_a_statement_of_a_test_says_what_that_means(client, worker, assignment):
+    study = assignment.hit.hit_type
+    study.grants, study.pass_mark = Qualification.objects.create(name="Careful"), 80
+    study.save()
+    page = Page(client.get(path(assignment)))
+    assert "counts as not answered as expected" in page.text
+    assert "without penalty" not in page.text
+    response = client.post(f"/task/{assignment.key}/return/", follow=True)
+    assert shown_message(response) == (
+        "You returned the statement. In this test it counts as not answered as expected."
+    )
+
+
 def test_returning_twice_leads_home(client, assignment):
     client.post(f"/task/{assignment.key}/return/")
     assert client.post(f"/task/{assignment.key}/return/")["Location"] == "/"
@@ -88,13 +116,6 @@ def test_the_page_of_a_returned_statement_is_gone(client, assignment):
     response = client.get(path(assignment))
     assert (response.status_code, lead(response)) == (410, GIVEN_BACK)
     assert b"the library opens at nine" not in response.content
-
-
-def test_the_page_of_an_expired_statement_is_gone(client, assignment):
-    lapse(assignment)
-    assigning.expire_lapsed()
-    response = client.get(path(assignment))
-    assert (response.status_code, lead(response)) == (410, GIVEN_BACK)
 
 
 def test_the_page_of_a_submitted_statement_leads_home(client, assignment):
@@ -133,8 +154,10 @@ def test_a_submit_without_a_session_keeps_the_answers_and_can_be_sent_again_afte
 def test_a_submit_without_consent_keeps_the_answers_and_can_be_sent_again_after_consenting(client, worker, assignment):
     form = make_consent_form(version=2)
     response = client.post(path(assignment), answers(**TYPED))
-    assert (response.status_code, lead(response)) == (403, NO_CONSENT)
+    assert (response.status_code, lead(response)) == (403, f"{NO_CONSENT} {TYPED_IS_KEPT}")
     assert Page(response).one("a", href="/consent/").text == "Consent form"
+    assignment.refresh_from_db()
+    assert assignment.draft == {name: str(value) for name, value in answers(**TYPED).items()}
     assert not Annotation.objects.exists()
     client.post("/consent/", {"agree": "on", "version": form.version})
     assert send_again(client, response).status_code == 302
@@ -154,11 +177,28 @@ def test_a_submit_without_the_csrf_cookie_keeps_the_answers_and_can_be_sent_agai
     assert stored() == answers(**TYPED)
 
 
-@pytest.mark.parametrize("url", ["/accept/", "/consent/", "/stop/", "/task/{key}/", "/task/{key}/return/"])
+def test_after_a_withdrawal_nothing_that_is_sent_is_kept(client, worker, assignment):
+    worker.consents.update(withdrawn_at=timezone.now())
+    response = client.post(path(assignment), answers(**TYPED))
+    assert (response.status_code, lead(response)) == (403, NO_CONSENT)
+    assignment.refresh_from_db()
+    assert assignment.draft is None
+
+
+def test_kept_answers_are_shown_in_the_words_of_the_page(client, worker):
+    response = client.post(path(make_assignment()), answers(group_framing="moral_judgement", not_understood="on"))
+    shown = {dt.text: dd.text for dt, dd in zip(Page(response).all("dt"), Page(response).all("dd"), strict=True)}
+    assert "It makes a moral judgement about them" in shown.values()
+    assert shown[NOT_UNDERSTOOD] == "Yes"
+
+
+@pytest.mark.parametrize("url", ACTS)
 def test_every_act_needs_the_csrf_token(worker, assignment, url):
     client = Client(enforce_csrf_checks=True)
     log_in(client, worker)
-    response = client.post(url.format(key=assignment.key), answers() | {"agree": "on"})
+    response = client.post(
+        url.format(key=assignment.key, study=assignment.hit.hit_type_id), answers() | {"agree": "on"}
+    )
     assert response.status_code == 403
     assignment.refresh_from_db()
     assert assignment.status == "accepted"
@@ -171,9 +211,9 @@ def test_every_form_carries_the_csrf_token(client, worker, assignment):
             assert "csrfmiddlewaretoken" in page.sends(form), (url, form.attributes)
 
 
-@pytest.mark.parametrize("url", ["/accept/", "/consent/", "/stop/", "/task/{key}/", "/task/{key}/return/"])
+@pytest.mark.parametrize("url", ACTS)
 def test_without_a_session_nothing_is_done(assignment, url):
-    response = Client().post(url.format(key=assignment.key), answers())
+    response = Client().post(url.format(key=assignment.key, study=assignment.hit.hit_type_id), answers())
     assert (response.status_code, lead(response)) == (403, NOT_LOGGED_IN)
     assignment.refresh_from_db()
     assert assignment.status == "accepted"
@@ -187,10 +227,11 @@ def test_a_session_of_an_invitation_that_was_deleted_is_none(client, worker):
 # --- Methods and damaged requests
 
 
-@pytest.mark.parametrize("url", ["/accept/", "/accept/1/", "/stop/", "/task/{key}/return/"])
+@pytest.mark.parametrize("url", ["/study/1/accept/", "/stop/", "/leave/", "/task/{key}/return/", "/task/{key}/draft/"])
 def test_an_act_cannot_be_done_by_following_a_link(client, assignment, url):
     response = client.get(url.format(key=assignment.key))
     assert (response.status_code, response["Allow"]) == (405, "POST")
+    assert lead(response).startswith("This address is no page: it does what a button asks for.")
     assignment.refresh_from_db()
     assert assignment.status == "accepted"
 

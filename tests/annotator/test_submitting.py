@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import IntegrityError
+from django.utils import timezone
 
 from annotator import assigning, submitting
 from annotator.models import Annotation, Assignment
@@ -56,14 +57,18 @@ def test_the_same_submit_twice_is_stored_once():
     assert Annotation.objects.get().lewd == "no"
 
 
-@pytest.mark.parametrize(("status", "reason"), [("approved", ""), ("rejected", "It was left empty.")])
-def test_a_submit_after_the_decision_changes_nothing(status, reason):
+@pytest.mark.parametrize(
+    ("status", "reason", "holds_place"), [("approved", "", True), ("rejected", "It was left empty.", False)]
+)
+def test_a_submit_after_the_decision_changes_nothing(status, reason, holds_place):
     make_hit()
     assignment = accept()
     submit(assignment)
-    Assignment.objects.update(status=status, rejection_reason=reason)
+    Assignment.objects.update(
+        status=status, rejection_reason=reason, holds_place=holds_place, decided_at=timezone.now()
+    )
     assert submit(assignment) is Outcome.STORED_BEFORE
-    assert state(assignment) == (status, True)
+    assert state(assignment) == (status, holds_place)
 
 
 def test_a_text_that_was_not_understood_is_stored_and_frees_its_place():
@@ -149,8 +154,12 @@ def test_answers_that_the_database_refuses_leave_the_assignment_open():
     ("fields", "not_understood", "counts"),
     [
         ({"status": "submitted"}, False, True),
-        ({"status": "approved"}, False, True),
-        ({"status": "rejected", "rejection_reason": "It was left empty."}, False, False),
+        ({"status": "approved", "decided_at": timezone.now()}, False, True),
+        (
+            {"status": "rejected", "rejection_reason": "Empty.", "decided_at": timezone.now(), "holds_place": False},
+            False,
+            False,
+        ),
         ({"status": "submitted", "holds_place": False}, False, False),
         ({"status": "submitted"}, True, False),
     ],

@@ -1,10 +1,12 @@
 """Accepting and submitting through the pages."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
 from annotator import assigning
-from annotator.models import Annotation, Assignment, Worker
+from annotator.models import Annotation, Assignment, Consent, HITType, Qualification, Worker
 from annotator.questions import QUESTIONS
 from tests.annotator.page import Page
 from tests.factories import answers, lapse, log_in, make_assignment, make_hit
@@ -19,6 +21,10 @@ def path(assignment):
     return f"/task/{assignment.key}/"
 
 
+def accept_path(study):
+    return f"/study/{study.pk}/accept/"
+
+
 def lead(response):
     return Page(response).one("p", class_="lead").text
 
@@ -30,9 +36,8 @@ def shown_message(response):
 # --- Accepting
 
 
-@pytest.mark.parametrize("url", ["/accept/", "/accept/{study}/"])
-def test_accepting_leads_to_the_task(client, study, worker, url):
-    response = client.post(url.format(study=study.pk))
+def test_accepting_leads_to_the_task(client, study, worker):
+    response = client.post(accept_path(study))
     assignment = Assignment.objects.get()
     assert (response.status_code, response["Location"]) == (302, path(assignment))
     assert (assignment.worker, assignment.hit.hit_type) == (worker, study)
@@ -40,24 +45,98 @@ def test_accepting_leads_to_the_task(client, study, worker, url):
 
 @pytest.mark.parametrize("number", ["0", "999999", "9" * 30])
 def test_accepting_in_a_study_that_does_not_exist_is_refused(client, worker, number):
-    response = client.post(f"/accept/{number}/")
+    response = client.post(f"/study/{number}/accept/")
     assert (response.status_code, lead(response)) == (404, NOT_YOURS)
     assert not Assignment.objects.exists()
 
 
 def test_with_nothing_left_the_home_page_says_so(client):
-    make_hit(disposed_at=timezone.now())
+    hit = make_hit(disposed_at=timezone.now())
     log_in(client)
-    response = client.post("/accept/", follow=True)
+    response = client.post(accept_path(hit.hit_type), follow=True)
     assert response.redirect_chain == [("/", 302)]
     assert "There is no statement for you in this study at the moment." in Page(response).text
 
 
-def test_a_blocked_worker_reads_why(client, worker):
+def test_a_blocked_worker_reads_why(client, study, worker):
     Worker.objects.update(blocked_at=timezone.now(), blocked_reason="Ask Ada about your last answers.")
-    response = client.post("/accept/")
+    response = client.post(accept_path(study))
     assert response.status_code == 403
     assert lead(response) == "You cannot take on work at present: Ask Ada about your last answers."
+
+
+def test_who_lacks_a_qualification_reads_so_at_home(client, study, worker):
+    study.qualifications.add(Qualification.objects.create(name="Reads English"))
+    response = client.post(accept_path(study), follow=True)
+    assert response.redirect_chain == [("/", 302)]
+    assert shown_message(response) == "This study asks for a qualification that you do not have yet."
+
+
+def test_who_has_done_enough_for_a_day_reads_at_home_when_it_goes_on(client, study, assignment):
+    HITType.objects.update(daily_cap=1)
+    response = client.post(path(assignment), answers(), follow=True)
+    assert response.redirect_chain == [("/", 302)]
+    assert "You can go on from " in Page(response).one("p", class_="notice").text
+    assert Annotation.objects.get().assignment == assignment
+
+
+# --- The page
+
+
+def test_the_page_takes_four_queries(client, worker, assignment, django_assert_num_queries):
+    client.get(path(assignment))  # the help lines are read once a minute
+    Assignment.objects.update(draft=answers())
+    with django_assert_num_queries(4):  # session, worker with consent, assignment, earnings
+        client.get(path(assignment))
+
+
+def test_after_the_deadline_the_page_still_opens_and_says_what_becomes_of_the_answers(client, assignment):
+    lapse(assignment)
+    for _ in ("accepted", "expired"):
+        page = Page(client.get(path(assignment)))
+        assert page.one("p", class_="time").text == "The time is over. Answers are still kept and paid."
+        assert page.one("p", class_="late").text == (
+            "Late answers are kept and paid. They count if the statement’s place is still free."
+        )
+        assert "data-seconds-left" not in page.one("p", class_="time").attributes
+        assigning.expire_lapsed()
+
+
+def test_a_returned_statement_is_gone(client, assignment):
+    assigning.return_assignment(assignment=assignment)
+    response = client.get(path(assignment))
+    assert (response.status_code, lead(response)) == (
+        410,
+        "You gave this statement back: it can go to somebody else. Take the next one.",
+    )
+
+
+def test_a_statement_whose_answers_were_deleted_is_gone(client, assignment):
+    lapse(assignment)
+    assigning.expire_lapsed()
+    Assignment.objects.update(answers_deleted_at=timezone.now())
+    response = client.get(path(assignment))
+    assert (response.status_code, lead(response)) == (
+        410,
+        "You withdrew and had your answers deleted, so nothing is stored for that statement any more.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (timedelta(days=3), "3 days left"),
+        (timedelta(hours=26), "26 hours left"),
+        (timedelta(minutes=61), "61 minutes left"),
+        (timedelta(minutes=1, seconds=20), "1 minute left"),
+        (timedelta(seconds=40), "less than a minute left"),
+    ],
+)
+def test_the_time_left_is_said_in_words(client, assignment, left, words):
+    Assignment.objects.update(deadline=timezone.now() + left)
+    time = Page(client.get(path(assignment))).one("p", class_="time")
+    assert time.text == words
+    assert left - timedelta(seconds=10) < timedelta(seconds=int(time["data-seconds-left"])) <= left
 
 
 # --- Submitting
@@ -68,7 +147,7 @@ def test_a_submit_stores_the_answers_and_leads_to_the_next_statement(client, wor
     following = Assignment.objects.accepted().get()
     assert (response.status_code, response["Location"]) == (302, path(following))
     assert Annotation.objects.get().assignment == assignment
-    assert following.hit.generation.text == "the bakery closes at noon on sundays"
+    assert following.hit != assignment.hit
 
 
 def test_the_same_submit_twice_answers_the_same_and_is_stored_once(client, assignment):
@@ -78,14 +157,22 @@ def test_the_same_submit_twice_answers_the_same_and_is_stored_once(client, assig
     assert Annotation.objects.count() == 1
 
 
+def test_a_second_submit_that_comes_when_the_next_is_done_leads_on(client, study, worker, assignment):
+    make_hit(hit_type=study)
+    client.post(path(assignment), answers())
+    client.post(path(Assignment.objects.accepted().get()), answers())
+    assert client.post(path(assignment), answers())["Location"] == path(Assignment.objects.accepted().get())
+    assert Annotation.objects.count() == 2
+
+
 def test_a_second_submit_with_answers_missing_is_not_asked_for_them(client, assignment):
     client.post(path(assignment), answers())
     assert client.post(path(assignment), {}).status_code == 302
 
 
-def test_after_the_last_statement_the_home_page_thanks(client, worker):
+def test_after_the_last_statement_the_home_page_thanks(client, study, worker):
     for _ in range(2):
-        client.post("/accept/")
+        client.post(accept_path(study))
         response = client.post(path(Assignment.objects.accepted().get()), answers(), follow=True)
     assert response.redirect_chain == [("/", 302)]
     assert "That was all: thank you." in Page(response).text
@@ -95,6 +182,11 @@ def test_a_text_not_understood_needs_no_answers(client, assignment):
     response = client.post(path(assignment), {"not_understood": "on"}, follow=True)
     assert shown_message(response) == "Noted: you did not understand that text. It is paid like any other."
     assert Annotation.objects.get().not_understood is True
+
+
+def test_a_text_not_understood_needs_no_text_of_ones_own_either(client, assignment):
+    typed = {"not_understood": "on", "which_group": "other_groups", "group_framing": "other"}
+    assert client.post(path(assignment), typed).status_code == 302
 
 
 def test_answers_after_the_deadline_are_kept_and_the_page_says_so(client, assignment):
@@ -123,6 +215,27 @@ def test_the_answers_of_somebody_blocked_meanwhile_are_kept_and_the_page_says_so
     assert lead(response) == "You cannot take on work at present: Ask Ada about your last answers."
     assert shown_message(response) == "The answers that you just sent are kept and paid."
     assert Annotation.objects.get().assignment == assignment
+
+
+# --- Stopping
+
+
+def test_stopping_returns_the_open_statement_and_leads_to_the_debrief(client, assignment):
+    response = client.post("/stop/")
+    assert (response.status_code, response["Location"]) == (302, "/debrief/")
+    assert Assignment.objects.get().status == "returned"
+
+
+def test_stopping_needs_no_consent_and_is_free_to_who_is_blocked(client, worker, assignment):
+    Worker.objects.update(blocked_at=timezone.now(), blocked_reason="Ask Ada.")
+    Consent.objects.update(withdrawn_at=timezone.now())
+    response = client.post("/stop/", follow=True)
+    assert (response.redirect_chain, response.status_code) == ([("/debrief/", 302)], 200)
+    assert Assignment.objects.get().status == "returned"
+
+
+def test_stopping_without_a_statement_leads_to_the_debrief(client, worker):
+    assert client.post("/stop/")["Location"] == "/debrief/"
 
 
 # --- Answers missing or wrong

@@ -41,6 +41,8 @@ def browser():
         pytest.skip("no Chromium was found: install Debian's chromium for the browser tests")
     from playwright.sync_api import sync_playwright
 
+    # Playwright keeps a loop in this thread; between its calls tests use the database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
         yield browser
@@ -53,7 +55,7 @@ def site(browser) -> Iterator[Site]:
         output = Path(state) / "output.txt"
         port = free_port()
         environment = {**os.environ, **database, "HUMANVAL_VAR": state}
-        for name in ("HUMANVAL_HTTPS", "DJANGO_SETTINGS_MODULE"):
+        for name in ("HUMANVAL_HTTPS", "DJANGO_SETTINGS_MODULE", "DJANGO_ALLOW_ASYNC_UNSAFE"):
             environment.pop(name, None)
         with output.open("w") as out:
             process = subprocess.Popen(
@@ -102,6 +104,12 @@ def own_database() -> Iterator[dict[str, str]]:
         with server.cursor() as cursor:
             cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
         server.close()
+
+
+def follow(page, control) -> None:
+    """Click what leads to another page and wait until that is shown; the next step would else meet the old one."""
+    with page.expect_event("load"):
+        control.click()
 
 
 def free_port() -> int:

@@ -11,15 +11,15 @@ import pytest
 from playwright.sync_api import expect
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from tests.browser.conftest import MINUTES, SCREENSHOTS, wait_for
+from tests.browser.conftest import MINUTES, SCREENSHOTS, follow, wait_for
 
 STATEMENTS = 26
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 ANNOTATORS = [
-    {"name": "wide", "viewport": WIDE},
-    {"name": "phone", "viewport": PHONE, "has_touch": True, "is_mobile": True},
-    {"name": "plain", "viewport": WIDE, "java_script_enabled": False, "color_scheme": "dark"},
+    {"name": "wide", "covers": False, "viewport": WIDE},
+    {"name": "phone", "covers": True, "viewport": PHONE, "has_touch": True, "is_mobile": True},
+    {"name": "plain", "covers": True, "viewport": WIDE, "java_script_enabled": False, "color_scheme": "dark"},
 ]
 
 
@@ -47,8 +47,8 @@ def test_a_researcher_runs_alice_and_replays_how_it_found_a_statement(site, brow
     run_address = alice_is_started(page, site)
     expect(page.get_by_text("Finished: 2 of 2 statements")).to_be_visible(timeout=5 * MINUTES * 1000)
     screenshot(page, "alice-run")
-    page.get_by_role("link", name="See its statements").click()
-    page.get_by_role("rowheader").get_by_role("link").first.click()
+    follow(page, page.get_by_role("link", name="See its statements"))
+    follow(page, page.get_by_role("rowheader").get_by_role("link").first)
     expect(page.get_by_role("heading", name="The 3 best of the search")).to_be_visible()
     screenshot(page, "alice-generation")
     generation_address = page.url
@@ -79,7 +79,7 @@ def alice_is_started(page, site):
         ("n_best", 3), ("beam", 0),
     ):  # fmt: skip
         page.locator(f"#id_{name}").fill(str(value))
-    page.get_by_role("button", name="Start the run").click()
+    follow(page, page.get_by_role("button", name="Start the run"))
     expect(page.get_by_text("Ensure this value is greater than or equal to 1.")).to_be_visible()
     assert page.locator("#id_max_new_tokens").input_value() == "12"
     screenshot(page, "alice-start")
@@ -87,7 +87,7 @@ def alice_is_started(page, site):
     screenshot(page, "alice-start")
     page.set_viewport_size(WIDE)
     page.locator("#id_beam").fill("5")
-    page.get_by_role("button", name="Start the run").click()
+    follow(page, page.get_by_role("button", name="Start the run"))
     expect(page.get_by_role("heading", name="How it writes")).to_be_visible()
     screenshot(page, "alice-run-at-work")
     return page.url
@@ -99,12 +99,12 @@ def steps_are_turned(page):
     expect(page.get_by_role("heading", name="Step 2 of")).to_be_visible()
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("heading", name="Step 1 of")).to_be_visible()
-    page.get_by_role("link", name="Next").click()
-    page.get_by_role("link", name="Next").click()
+    follow(page, page.get_by_role("link", name="Next"))
+    follow(page, page.get_by_role("link", name="Next"))
     expect(page.get_by_role("heading", name="Step 3 of")).to_be_visible()
     screenshot(page, "alice-replay-blurred")
     assert page.locator("#replay .blurred").count() > 10
-    page.get_by_role("link", name="Show the texts").click()
+    follow(page, page.get_by_role("link", name="Show the texts"))
     expect(page.locator("#replay .blurred")).to_have_count(0)
     screenshot(page, "alice-replay")
 
@@ -113,7 +113,7 @@ def replay_is_read_without_javascript(site, browser, address):
     page = workspace(site, browser, WIDE, java_script_enabled=False, color_scheme="dark")
     page.goto(f"{address}?step=2")
     expect(page.get_by_role("heading", name="Step 2 of")).to_be_visible()
-    page.get_by_role("link", name="Next").click()
+    follow(page, page.get_by_role("link", name="Next"))
     expect(page.get_by_role("heading", name="Step 3 of")).to_be_visible()
     screenshot(page, "alice-replay-plain")
     page.goto(f"{site.url}/admin/generation/generationrun/add/")
@@ -125,7 +125,7 @@ def run_is_watched_to_its_end(site, browser):
     page = workspace(site, browser, WIDE)
     screenshot(page, "workspace")
     page.goto(f"{site.url}/admin/generation/generationrun/")
-    page.get_by_role("link", name="run 1").first.click()
+    follow(page, page.get_by_role("link", name="run 1").first)
     screenshot(page, "run")
     expect(page.get_by_text("Finished: 26 of 26 statements")).to_be_visible(timeout=10 * MINUTES * 1000)
     screenshot(page, "run-finished")
@@ -138,25 +138,30 @@ def run_is_watched_to_its_end(site, browser):
 
 def annotate_everything(site, browser, annotator, link):
     """Read the consent form, agree, and answer until nothing is left; yield statements and scores."""
-    context = new_context(browser, **{key: value for key, value in annotator.items() if key != "name"})
+    context = new_context(browser, **{key: value for key, value in annotator.items() if key not in ("name", "covers")})
     page = context.new_page()
     page.goto(link)
     assert page.url == f"{site.url}/consent/"
     screenshot(page, f"consent-{annotator['name']}")
-    page.get_by_role("link", name="I do not want to take part").click()
+    follow(page, page.get_by_role("link", name="I do not want to take part"))
     screenshot(page, f"declined-{annotator['name']}")
     page.goto(link)
-    page.get_by_role("checkbox").check()
-    page.get_by_role("button", name="I agree").click()
+    page.get_by_role("checkbox", name="I am 18 or older").check()
+    page.get_by_role("checkbox", name="Keep each statement covered").set_checked(annotator["covers"])
+    follow(page, page.get_by_role("button", name="I agree"))
     expect(page).to_have_url(f"{site.url}/")
     still_open = page.locator("dt:has-text('Still open for you') + dd")
     wait_for(lambda: page.goto(site.url) and still_open.inner_text() == str(STATEMENTS), MINUTES)
     screenshot(page, f"home-{annotator['name']}")
-    page.get_by_role("button", name="Take the first statement").click()
+    follow(page, page.get_by_role("button", name="Take the first statement"))
     screenshot(page, f"task-{annotator['name']}")
     page.screenshot(path=SCREENSHOTS / f"task-{annotator['name']}-first-view.png")
+    if annotator["covers"]:
+        uncover(page)
     submit_with_answers_missing(page, annotator)
     for number in range(STATEMENTS):
+        if annotator["covers"] and number:  # the first one was uncovered before, and stays so with its errors
+            uncover(page)
         text = page.locator("blockquote").inner_text()
         harm = harm_of(text, annotator["name"])
         if number == 0 and annotator["name"] == "wide":
@@ -166,16 +171,24 @@ def annotate_everything(site, browser, annotator, link):
         yield text, harm
     expect(page.get_by_text("That was all: thank you.")).to_be_visible()
     screenshot(page, f"all-done-{annotator['name']}")
-    page.get_by_role("button", name="Stop, keep my pay").click()
-    expect(page.get_by_text("26 statements, $6.50")).to_be_visible()
-    screenshot(page, f"stopped-{annotator['name']}")
+    follow(page, page.get_by_role("button", name="Stop, keep my pay"))
+    expect(page.locator("dt:has-text('Statements done') + dd")).to_have_text(str(STATEMENTS))
+    expect(page.locator("dt:has-text('Waiting for approval') + dd")).to_have_text("$6.50")
+    screenshot(page, f"debrief-{annotator['name']}")
+    follow(page, page.get_by_role("button", name="Log out of this browser"))
+    expect(page.get_by_role("heading", name="People judge what machines write")).to_be_visible()
     context.close()
+
+
+def uncover(page):
+    expect(page.locator("blockquote")).to_be_hidden()
+    page.get_by_text("Show the text").click()
 
 
 def submit_with_answers_missing(page, annotator):
     """What was chosen is kept, what is missing is said, and the summary has the focus."""
     choose(page, "human_or_ai", "ai")
-    page.get_by_role("button", name="Submit and see the next").click()
+    follow(page, page.get_by_role("button", name="Submit and see the next"))
     expect(page.get_by_text("8 answers are missing or wrong.")).to_be_visible()
     assert page.locator("[name=human_or_ai][value=ai]").is_checked()
     if annotator.get("java_script_enabled", True):
@@ -199,7 +212,7 @@ def answer(page, harm):
     page.locator("[name=which_group]").select_option("directly")
     page.locator("[name=group_framing]").select_option("none")
     page.locator("[name=fact_or_opinion]").select_option("neither")
-    page.get_by_role("button", name="Submit and see the next").click()
+    follow(page, page.get_by_role("button", name="Submit and see the next"))
     assert page.url != before
 
 
@@ -273,7 +286,7 @@ def workspace(site, browser, viewport, **options):
     page.goto(f"{site.url}/admin/")
     page.get_by_label("Username").fill("researcher")
     page.get_by_label("Password").fill(site.logins["researcher"])
-    page.get_by_role("button", name="Log in").click()
+    follow(page, page.get_by_role("button", name="Log in"))
     expect(page.get_by_text("The way of a statement")).to_be_visible()
     return page
 

@@ -4,6 +4,7 @@ A new address fails here until its row says what each role may see.
 """
 
 import re
+from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -11,11 +12,19 @@ from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from annotator import inviting
-from annotator.models import Qualification
+from annotator import inviting, paying
+from annotator.models import HelpLine, KnownAnswers, Panel, Qualification, TestResult
 from config.roles import RESEARCHER
 from generation.models import Demonstration
-from tests.factories import accept, answers, consenting_worker, make_hit, make_run, make_searched_generation
+from tests.factories import (
+    accept,
+    answers,
+    consenting_worker,
+    make_generation,
+    make_hit,
+    make_run,
+    make_searched_generation,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -26,14 +35,25 @@ LOG_IN = "log in"  # a redirect to the workspace's log-in page
 PAGES = {
     "annotator:home": (200, 200, 200, 200),
     "annotator:invitation": (302, 302, 302, 302),
+    "annotator:join": (200, 200, 200, 200),
     "annotator:consent": (403, 200, 403, 403),
     "annotator:declined": (200, 200, 200, 200),
-    "annotator:accept_any": (405, 405, 405, 405),
+    "annotator:withdraw": (403, 200, 403, 403),
+    "annotator:preferences": (403, 200, 403, 403),
+    "annotator:help": (200, 200, 200, 200),
+    "annotator:own_work": (403, 200, 403, 403),
+    "annotator:survey": (403, 200, 403, 403),
+    "annotator:debrief": (403, 200, 403, 403),
+    "annotator:preview": (403, 200, 403, 403),
     "annotator:accept": (405, 405, 405, 405),
+    "annotator:break": (403, 200, 403, 403),
     "annotator:task": (403, 200, 403, 403),
+    "annotator:draft": (405, 405, 405, 405),
     "annotator:return": (405, 405, 405, 405),
     "annotator:stop": (405, 405, 405, 405),
+    "annotator:leave": (405, 405, 405, 405),
     "agreement": (LOG_IN, LOG_IN, 200, 200),
+    "demographics": (LOG_IN, LOG_IN, 200, 200),
     "export": (LOG_IN, LOG_IN, 200, 200),
     "download": (LOG_IN, LOG_IN, 200, 200),
     "generationrun-list": (403, 403, 200, 200),
@@ -49,6 +69,13 @@ PAGES = {
     "admin:jsi18n": (LOG_IN, LOG_IN, 200, 200),
     "admin:view_on_site": (LOG_IN, LOG_IN, 404, 404),  # nothing of ours has a page outside of the admin
     "admin:auth_user_password_change": (LOG_IN, LOG_IN, 403, 200),
+    "admin:annotator_review": (LOG_IN, LOG_IN, 200, 200),
+    "admin:consent_publish": (LOG_IN, LOG_IN, 405, 405),
+    "admin:consent_new_version": (LOG_IN, LOG_IN, 405, 405),
+    "admin:consent_preview": (LOG_IN, LOG_IN, 200, 200),
+    "admin:annotator_top_up": (LOG_IN, LOG_IN, 405, 405),
+    "admin:annotator_make_payout": (LOG_IN, LOG_IN, 405, 405),
+    "admin:annotator_pay_file": (LOG_IN, LOG_IN, 200, 200),
     "admin:generation_run_progress": (LOG_IN, LOG_IN, 200, 200),
     "admin:generation_run_pause": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_resume": (LOG_IN, LOG_IN, 405, 405),
@@ -59,14 +86,24 @@ PAGES = {
 
 # What POST answers where it does something: again anonymous, annotator, researcher, admin.
 ACTS = {
+    "annotator:join": (422, 422, 422, 422),  # without the ticket that the page carries
     "annotator:consent": (403, 302, 403, 403),
-    "annotator:accept_any": (403, 302, 403, 403),
+    "annotator:withdraw": (403, 422, 403, 403),  # nothing is chosen
+    "annotator:preferences": (403, 302, 403, 403),
+    "annotator:survey": (403, 302, 403, 403),
     "annotator:accept": (403, 302, 403, 403),
     "annotator:task": (403, 302, 403, 403),
+    "annotator:draft": (403, 204, 403, 403),
     "annotator:return": (403, 302, 403, 403),
-    "annotator:stop": (403, 200, 403, 403),
+    "annotator:stop": (403, 302, 403, 403),
+    "annotator:leave": (302, 302, 302, 302),
     "generationrun-list": (403, 403, 405, 405),
     "generationrun-detail": (403, 403, 405, 405),
+    "admin:annotator_review": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen
+    "admin:consent_publish": (LOG_IN, LOG_IN, 302, 302),
+    "admin:consent_new_version": (LOG_IN, LOG_IN, 302, 302),
+    "admin:annotator_top_up": (LOG_IN, LOG_IN, 302, 302),
+    "admin:annotator_make_payout": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_pause": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_resume": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 302, 302),
@@ -87,7 +124,13 @@ MODELS = {
     "annotator_worker": ("view change", "view change"),
     "annotator_invitation": ("view add change", "view add change"),
     "annotator_consentform": ("view add change", "view add change"),
+    "annotator_helpline": ("view add change delete", "view add change delete"),
+    "annotator_payment": ("view add", "view add"),
+    "annotator_payout": ("view", "view"),
+    "annotator_panel": ("view add change", "view add change"),
     "annotator_qualification": ("view add change", "view add change delete"),
+    "annotator_testresult": ("view", "view"),
+    "annotator_knownanswers": ("view add change", "view add change"),
     "auth_group": ("", "view add change delete"),
     "auth_user": ("", "view add change delete"),
 }
@@ -142,6 +185,9 @@ class World:
         self.worker = consenting_worker()
         self.assignment = accept(self.worker)
         self.invitation = self.worker.invitations.create()
+        self.panel = Panel.objects.create(name="first wave")
+        self.payment = paying.pay_bonus(worker=self.worker, amount=Decimal(5), reason="For your remarks.", by=None)
+        self.payout = paying.make_payout(by=None)
         researchers = Group.objects.get(name=RESEARCHER)
         self.researcher = User.objects.create(username="ada", is_staff=True)
         self.researcher.groups.add(researchers)
@@ -157,7 +203,17 @@ class World:
             "annotator_worker": self.worker,
             "annotator_invitation": self.invitation,
             "annotator_consentform": self.assignment.consent.form,
+            "annotator_helpline": HelpLine.objects.create(name="Night Line", how="call 555 0100"),
+            "annotator_payment": self.payment,
+            "annotator_payout": self.payout,
+            "annotator_panel": self.panel,
             "annotator_qualification": Qualification.objects.create(name="reads English"),
+            "annotator_testresult": TestResult.objects.create(
+                test=hit.hit_type, worker=self.worker, right=1, total=2, passed=False
+            ),
+            "annotator_knownanswers": KnownAnswers.objects.create(
+                generation=make_generation(), expected={"lewd": ["no"]}
+            ),
             "auth_group": researchers,
             "auth_user": self.researcher,
         }
@@ -170,17 +226,20 @@ class World:
             client.force_login(getattr(self, role))
         return client
 
-    def path_of_the_link(self):
-        return inviting.link(self.invitation).removeprefix("http://localhost:8000")
+    def path_of_the_link(self, *, to_join=False):
+        link = inviting.panel_link(self.panel) if to_join else inviting.link(self.invitation)
+        return link.removeprefix("http://localhost:8000")
 
     def address(self, name, parameters):
         model = row_redirect(name) or model_of(name)
         values = {
-            "token": self.path_of_the_link().split("/")[2],
+            "token": self.path_of_the_link(to_join=name == "annotator:join").split("/")[2],
             "hit_type_id": self.rows["annotator_hittype"].pk,
             "key": self.assignment.key,
             "name": "annotations",
+            "payout_id": self.payout.pk,
             "run_id": self.run.pk,
+            "form_id": self.assignment.consent.form_id,
             "generation_id": self.searched.pk,
             "pk": self.run.pk,
             "id": self.researcher.pk,
@@ -254,7 +313,10 @@ def test_a_user_who_is_not_staff_gets_nothing_of_the_workspace(world):
     browser = Client()
     browser.force_login(User.objects.create(username="eve"))
     for name, parameters in EVERY_PATTERN:
-        if name.startswith(("admin", "agreement", "export", "download")) and PAGES.get(name, [LOG_IN])[0] == LOG_IN:
+        if (
+            name.startswith(("admin", "agreement", "demographics", "export", "download"))
+            and PAGES.get(name, [LOG_IN])[0] == LOG_IN
+        ):
             assert outcome(browser.get(world.address(name, parameters))) == LOG_IN, name
 
 
@@ -263,7 +325,12 @@ def test_staff_without_permissions_see_nothing_that_is_stored(world):
     browser.force_login(User.objects.create(username="eve", is_staff=True))
     for name, parameters in EVERY_PATTERN:
         is_of_a_model = (
-            model_of(name) or name in ("agreement", "export", "download") or name.startswith("generationrun")
+            model_of(name)
+            or name in ("agreement", "demographics", "export", "download")
+            or name.startswith("generationrun")
         )
-        if is_of_a_model or name in ("admin:generation_run_progress", "admin:generation_replay"):
+        is_a_page_of_its_own = name.removeprefix("admin:") in (
+            "annotator_review", "generation_run_progress", "generation_replay"
+        )  # fmt: skip
+        if is_of_a_model or is_a_page_of_its_own:
             assert browser.get(world.address(name, parameters)).status_code == 403, name

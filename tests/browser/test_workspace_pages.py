@@ -1,0 +1,65 @@
+"""The workspace's pages about people, pay and review, at work; the screenshots are looked at and go into the guide."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from annotator.models import Assignment
+from tests.browser.conftest import SCREENSHOTS, follow
+from tests.browser.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PASSWORD = "a password for a test alone"
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def world():
+    world = World()
+    world.others_work()
+    return world
+
+
+@pytest.fixture
+def page(browser, live_server, world):
+    User.objects.create_superuser("ada", password=PASSWORD)
+    context = browser.new_context(base_url=live_server.url, viewport=WIDE)
+    page = context.new_page()
+    page.goto("/admin/login/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    follow(page, page.get_by_role("button", name="Log in"))
+    yield page
+    context.close()
+
+
+def test_work_is_reviewed_and_a_study_that_became_too_slow_is_topped_up(page, world):
+    def see(name, address=None):
+        if address:
+            page.goto(address)
+        for size in (PHONE, WIDE):
+            page.set_viewport_size(size)
+            page.screenshot(path=SCREENSHOTS / f"{name}-{size['width']}.png", full_page=True)
+
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    see("review", "/admin/annotator/assignment/review/")
+    page.screenshot(path=SCREENSHOTS / "review-first-view.png")
+    page.locator("input[name=ids]").first.check()
+    follow(page, page.locator("button[value=approve]"))
+    see("review-approved")
+    assert Assignment.objects.filter(status="approved").count() == 2
+
+    Assignment.objects.update(accepted_at=timezone.now() - timedelta(minutes=4))
+    see("study-pay", f"/admin/annotator/hittype/{world.study.pk}/change/")
+    page.screenshot(path=SCREENSHOTS / "study-pay-first-view.png")
+    follow(page, page.get_by_role("button", name="Top up"))
+    see("study-topped-up")
+    world.study.refresh_from_db()
+    assert world.study.reward > 0.25
+
+    for name in ("payment", "payout", "panel", "knownanswers", "worker", "qualification", "helpline", "consentform"):
+        see(f"list-{name}", f"/admin/annotator/{name}/")
+    see("demographics", "/admin/demographics/")
