@@ -11,7 +11,16 @@ from django.db.models.functions import MD5, Coalesce, Greatest
 from django.utils import timezone
 
 from generation.drawing import Draw
-from generation.models import OPEN_STATES, Generation, GenerationChunk, GenerationRun, Prompt, RunState, digest
+from generation.models import (
+    OPEN_STATES,
+    Generation,
+    GenerationCell,
+    GenerationChunk,
+    GenerationRun,
+    Prompt,
+    RunState,
+    digest,
+)
 from generation.runs import fail_run, finish_run_if_complete
 
 MAX_LEASES = 5
@@ -83,7 +92,7 @@ def give_back_chunk(*, chunk: GenerationChunk) -> None:
 
 @transaction.atomic
 def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float, classifier_runs: int = 0) -> None:
-    """Store a chunk's statements, give the lease back and finish a run that is complete, in one transaction.
+    """Store a chunk's statements, count them in its cell, give the lease back and finish a complete run, all at once.
 
     Raises ``LeaseLost`` if somebody else has the chunk by now or the run ended, and
     ``IntegrityError`` if another worker stored one of the texts meanwhile; nothing is
@@ -93,7 +102,7 @@ def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float, 
     run = GenerationRun.objects.open().filter(pk=chunk.run_id)
     # The lock on the run keeps it from being cancelled meanwhile, and of two workers that store
     # the last two chunks it lets the second see that both are stored. Everybody locks the chunk
-    # first and then the run, so that no two wait for each other.
+    # first, then the run, and the cell last, so that no two wait for each other.
     if not ours.select_for_update().exists() or not run.select_for_update(no_key=True).exists():
         raise LeaseLost(f"{chunk} is not ours any more.")
     prompts = _stored_prompts(chunk, {statement.prompt for statement in draw.statements})
@@ -126,6 +135,14 @@ def store_chunk(*, chunk: GenerationChunk, draw: Draw, decoding_seconds: float, 
         duplicate=draw.duplicate,
         copy=draw.copy,
         classifier_runs=classifier_runs,
+    )
+    GenerationCell.objects.filter(run=chunk.run_id, group=chunk.group_id, label=chunk.label).update(
+        stored=F("stored") + len(draw.statements),
+        decoding_seconds=F("decoding_seconds") + decoding_seconds,
+        empty=F("empty") + draw.empty,
+        duplicate=F("duplicate") + draw.duplicate,
+        copy=F("copy") + draw.copy,
+        classifier_runs=F("classifier_runs") + classifier_runs,
     )
     finish_run_if_complete(run_id=chunk.run_id)
 

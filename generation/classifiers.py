@@ -25,6 +25,7 @@ from generation.engines.text_readers import (
     SequenceClassifier,
     packed_attention,
 )
+from generation.model_files import revision_of
 from generation.only_one import only_one
 
 EMBEDDED_CLASSIFIER = "minilm-toxigen"
@@ -110,7 +111,7 @@ def _load_sequence_classifier(
         toxic=toxic,
         longest=_longest(config, tokenizer),
         name=name,
-        revision=getattr(config, "_commit_hash", None) or "",  # a folder has none
+        revision=revision_of(source, config),
         device=device,
     )
 

@@ -1,9 +1,11 @@
 """The form that starts a run."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 
 from django import forms
 from django.conf import settings
+from django.db.models import Count, Q
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminDecimalFieldWidget,
@@ -14,6 +16,7 @@ from unfold.widgets import (
 )
 
 from generation import runs
+from generation.cells import Cell, usable_texts, why_too_small
 from generation.models import GenerationRun, Label, Method, Precision, RunMethod, TargetGroup
 from generation.parameters import (
     HIGHEST_TEMPERATURE,
@@ -23,7 +26,6 @@ from generation.parameters import (
     Selection,
     TopKParameters,
 )
-from generation.prompting import NotEnoughDemonstrations
 
 SELECTIONS = {Selection.TOPK: "take the best", Selection.SAMPLE: "draw them by their scores"}
 PRECISIONS = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "bfloat16: faster, other statements"}
@@ -45,13 +47,46 @@ def choice(choices, **options) -> forms.ChoiceField:
     return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
 
 
-def in_words(parameters: dict) -> list[tuple[str, str]]:
-    """The decoding parameters of a method as (what the form calls them, value)."""
-    rows = [("Sought", DIRECTIONS[parameters["direction"]])] if "direction" in parameters else []
+def in_words(parameters: dict, *, labels: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """The decoding parameters of a method as (what the form calls them, value); of a search what each label seeks."""
+    rows = [
+        (f"Sought from {label} prompts", DIRECTIONS[Direction.for_label(label)])
+        for label in labels
+        if "beam" in parameters
+    ]
     for name, field in RunForm.base_fields.items():
         if name in parameters:
             rows.append((field.label or name.capitalize(), _value_in_words(name, parameters[name])))
     return rows
+
+
+def settings_of(run: GenerationRun) -> dict:
+    """What the form has to be filled with for another run like this one; its seed is left to be drawn."""
+    cells = list(run.cells.all())
+    parameters = {name: value for values in run.parameters.values() for name, value in values.items()}
+    return parameters | {
+        "groups": sorted({cell.group_id for cell in cells}),
+        "labels": sorted({cell.label for cell in cells}),
+        "count": max((cell.places for cell in cells), default=RunForm.base_fields["count"].initial),
+        "method": run.method,
+        "language_model": run.language_model,
+        "precision": run.precision,
+        **({"classifier": run.classifier} if run.classifier else {}),
+    }
+
+
+class GroupsField(forms.ModelMultipleChoiceField):
+    """Groups, each with how many demonstrations its sets have."""
+
+    def label_from_instance(self, group: TargetGroup) -> str:
+        return f"{group} ({group.benign} benign, {group.toxic} toxic)"
+
+
+def groups_with_set_sizes():
+    in_use = Q(demonstrations__retired_at=None)
+    return TargetGroup.objects.annotate(
+        **{label: Count("demonstrations", filter=in_use & Q(demonstrations__label=label)) for label in Label.values}
+    )
 
 
 def _value_in_words(name: str, value) -> str:
@@ -61,28 +96,32 @@ def _value_in_words(name: str, value) -> str:
 
 
 class RunForm(forms.ModelForm):
-    """An order for statements: the same number for each chosen group.
+    """An order for statements: the same number for each chosen group and label.
 
     What is filled in for a method that is not chosen is ignored.
     """
 
-    groups = forms.ModelMultipleChoiceField(
-        TargetGroup.objects.all(),
+    groups = GroupsField(
+        groups_with_set_sizes(),
+        required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        error_messages={"required": "Choose at least one group."},
+        help_text="In brackets how many demonstrations there are to draw prompts from; five is the least.",
     )
-    label = choice(
-        Label.choices,
-        initial=Label.BENIGN,
-        label="Prompt label",
-        help_text="Which demonstrations prompts are drawn from. For ALICE it decides the direction too.",
+    all_groups = forms.BooleanField(required=False, widget=UnfoldBooleanSwitchWidget, label="All groups")
+    labels = forms.MultipleChoiceField(
+        choices=Label.choices,
+        initial=Label.values,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        label="Prompt labels",
+        error_messages={"required": "Choose benign, toxic or both."},
+        help_text="Which demonstrations prompts are drawn from: with both, as many toxic as benign ones a group.",
     )
     count = whole_number(
         min_value=1,
         max_value=10_000,
         initial=16,
-        label="Statements a group",
-        help_text="With both methods so many of each, in pairs from the same prompts.",
+        label="Statements a set",
+        help_text="Of each group and label. With both methods so many of each, in pairs from the same prompts.",
     )
     method = choice(
         RunMethod.choices,
@@ -200,6 +239,7 @@ class RunForm(forms.ModelForm):
 
     def clean(self) -> dict:
         cleaned = super().clean()
+        self._choose_cells(cleaned)
         if "method" not in cleaned:
             return cleaned
         self.methods = RunMethod(cleaned["method"]).methods
@@ -210,7 +250,20 @@ class RunForm(forms.ModelForm):
             cleaned.pop(name, None)
         if not self.errors:
             self._check_together(cleaned)
+        for reason in self.too_small.values():
+            self.add_error("groups", reason)
         return cleaned
+
+    def _choose_cells(self, cleaned: dict) -> None:
+        """The sets that are chosen, and why no prompt can be drawn from some of them."""
+        groups = list(TargetGroup.objects.all() if cleaned.get("all_groups") else cleaned.get("groups") or ())
+        if not groups and "groups" in cleaned:
+            self.add_error("groups", "Choose at least one group.")
+        count = cleaned.get("count") or 1
+        self.cells = [Cell(group, Label(label), count) for group in groups for label in cleaned.get("labels") or ()]
+        sets = usable_texts(groups)
+        reasons = ((cell, why_too_small(cell, sets[cell.key])) for cell in self.cells)
+        self.too_small = {cell: f"{reason} Or leave this set out." for cell, reason in reasons if reason}
 
     def _check_together(self, cleaned: dict) -> None:
         """What can be wrong though each value by itself is right."""
@@ -220,44 +273,39 @@ class RunForm(forms.ModelForm):
             )
             return
         try:
-            runs.check_models(
-                cleaned["method"],
-                language_model=cleaned["language_model"],
-                classifier=cleaned["classifier"] if Method.ALICE in self.methods else "",
-                precision=cleaned["precision"],
-            )
+            runs.check_models(cleaned["method"], **self._models(cleaned))
         except ValueError as error:
             self.add_error("language_model", str(error))
-        for group in cleaned["groups"]:
-            try:
-                runs.check_cell(runs.Cell(group, cleaned["label"], cleaned["count"]))
-            except NotEnoughDemonstrations as error:
-                self.add_error("groups", str(error))
+
+    def _models(self, cleaned: dict) -> dict[str, str]:
+        return {
+            "language_model": cleaned["language_model"],
+            "classifier": cleaned["classifier"] if Method.ALICE in self.methods else "",
+            "precision": cleaned["precision"],
+        }
 
     def _post_clean(self) -> None:
         """The form makes no row by itself: ``runs.start_run`` does."""
 
+    def order(self) -> dict:
+        """What ``runs.start_run`` is given, but for the cells and the seed; of values that are right."""
+        kinds = {Method.TOPK: TopKParameters, Method.ALICE: AliceParameters}
+        return {
+            "method": self.cleaned_data["method"],
+            **{method.value: self._parameters(kinds[method]) for method in self.methods},
+            **self._models(self.cleaned_data),
+        }
+
     def save(self, commit: bool = True) -> GenerationRun:
-        """Start the run at once: it and its chunks are one act."""
-        chosen = self.cleaned_data
-        searches = Method.ALICE in self.methods
+        """Start the run at once: it, its cells and its chunks are one act."""
         return runs.start_run(
-            cells=[runs.Cell(group, chosen["label"], chosen["count"]) for group in chosen["groups"]],
-            method=chosen["method"],
-            topk=self._parameters(TopKParameters) if Method.TOPK in self.methods else None,
-            alice=self._parameters(AliceParameters, direction=Direction.for_label(chosen["label"]))
-            if searches
-            else None,
-            language_model=chosen["language_model"],
-            classifier=chosen["classifier"] if searches else "",
-            precision=chosen["precision"],
-            seed=chosen["seed"],
-            created_by=self.created_by,
+            cells=self.cells, seed=self.cleaned_data["seed"], created_by=self.created_by, **self.order()
         )
 
-    def _parameters(self, kind: type, **given):
+    def _parameters(self, kind: type) -> TopKParameters | AliceParameters:
         """The decoding parameters of that kind, each from the field of its name."""
-        return kind(**{field.name: self.cleaned_data.get(field.name) for field in fields(kind)} | given)
+        names = {field.name for field in fields(kind)} & self.base_fields.keys()
+        return kind(**{name: self.cleaned_data[name] for name in names})
 
     def save_m2m(self) -> None:
         """Nothing is left to store."""

@@ -17,6 +17,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 import torch
 from safetensors import SafetensorError
 
+from generation.model_files import revision_of
 from generation.only_one import only_one
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def load(
             f"{EMBEDDED_MODEL!r}, to the folder of a causal model in the transformers format, or to a model id, with "
             f"HUMANVAL_ALLOW_DOWNLOADS=1 if it may be fetched. ({reason})"
         ) from error
-    revision = revision or getattr(model.config, "_commit_hash", None) or ""  # a folder has none
+    revision = revision or revision_of(name, model.config)
     return TransformersLanguageModel(model, tokenizer, name=name, revision=revision, device=device)
 
 

@@ -4,7 +4,7 @@ Apart from the decoding itself, so that the web process can check them without t
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -67,9 +67,10 @@ class AliceParameters:
 
     ``lm_weight`` and ``classifier_weight`` are λ_L and λ_C, ``vocabulary`` is how many of the
     language model's best tokens are candidates, and ``n_best`` how many hypotheses are kept.
+    Without a ``direction`` each prompt's label decides it (``for_label``).
     """
 
-    direction: Direction
+    direction: Direction | None = None
     lm_weight: float = 0.5
     classifier_weight: float = 0.5
     beam: int = 10
@@ -82,7 +83,8 @@ class AliceParameters:
     n_best: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", _one_of(Direction, "direction", self.direction))
+        if self.direction is not None:
+            object.__setattr__(self, "direction", _one_of(Direction, "direction", self.direction))
         object.__setattr__(self, "selection", _one_of(Selection, "selection", self.selection))
         for name in ("beam", "vocabulary", "max_new_tokens", "n_best"):
             check_count(name, getattr(self, name))
@@ -95,9 +97,25 @@ class AliceParameters:
         if not self.lm_weight and not self.classifier_weight:
             raise ValueError("lm_weight and classifier_weight are both 0: nothing would rank the hypotheses.")
 
+    @property
+    def sought_class(self) -> str:
+        """The class whose probability is raised. Raises ``ValueError`` where no direction was given."""
+        if self.direction is None:
+            raise ValueError("ALICE needs a direction: give one, or take the parameters for a label.")
+        return self.direction.sought_class
+
+    def for_label(self, label: str) -> "AliceParameters":
+        """The same in the only direction of prompts with this label. Raises ``ValueError`` for another one's.
+
+        >>> AliceParameters().for_label("toxic").sought_class
+        'benign'
+        """
+        self.check_label(label)
+        return replace(self, direction=Direction.for_label(label))
+
     def check_label(self, label: str) -> None:
         """Raise ``ValueError`` if prompts with this label are not decoded in this direction."""
-        if label != self.direction.prompt_label:
+        if self.direction is not None and label != self.direction.prompt_label:
             raise ValueError(
                 f"{_words(self.direction)} are sought from {self.direction.prompt_label} prompts, not from {label} "
                 f"ones. For {label} prompts choose {_words(Direction.for_label(label)).lower()}."

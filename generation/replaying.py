@@ -10,6 +10,7 @@ from generation.replays import ReplayLost, fail_replay, give_back_replay, keep_r
 from generation.search_steps import packed
 from generation.working import (
     WorkerStopping,
+    cell_of,
     decoder_for,
     environment_of,
     load_models_of,
@@ -56,7 +57,7 @@ def search_again(*, replay: Replay, is_stopping: Callable[[], bool] = lambda: Fa
         keep_replay(replay=replay)
 
     generation = replay.generation
-    decoder = decoder_for(run=generation.run, group=generation.group)
+    decoder = decoder_for(cell=cell_of(run=generation.run, group_id=generation.group_id, label=generation.label))
     steps: list[list] = []
     decoding = alice.decode(
         decoder.model,

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -12,39 +12,30 @@ from django.db import transaction
 from django.db.models import TextChoices
 from django.utils import timezone
 
+from generation.auditing import note
+from generation.cells import Cell, frozen_cells
 from generation.models import (
     OPEN_STATES,
     UNENDED_STATES,
-    Demonstration,
+    GenerationCell,
     GenerationChunk,
     GenerationRun,
-    Label,
     Method,
     Precision,
     RunMethod,
     RunState,
-    TargetGroup,
 )
-from generation.parameters import AliceParameters, Direction, TopKParameters, check_count
-from generation.prompting import check_enough
-from generation.wakeups import wake_worker_for
+from generation.parameters import AliceParameters, TopKParameters, check_count
+from generation.wakeups import ask_to_count, wake_worker_for
 
 DRAWN_SEED_LIMIT = 2**31
 LONGEST_NAME = GenerationRun._meta.get_field("language_model").max_length
+ROWS_AT_ONCE = 5000
 SEED_LIMIT = 2**63
 
 Choices = TypeVar("Choices", bound=TextChoices)
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """So many statements of one group and label."""
-
-    group: TargetGroup
-    label: Label
-    count: int
 
 
 @transaction.atomic
@@ -58,39 +49,64 @@ def start_run(
     classifier: str = "",
     precision: str = Precision.FLOAT32,
     seed: int | None = None,
+    chunk_size: int | None = None,
+    repeats: GenerationRun | None = None,
     created_by=None,
     wake: bool = True,
 ) -> GenerationRun:
-    """Store a run and its chunks, and wake a worker for it.
+    """Store a run with its cells and chunks, and wake a worker for it.
 
     ``topk`` and ``alice`` are the parameters of the methods that ``method`` names, by default
-    the paper's. Chunks are the cells cut into parts of ``settings.CHUNK_SIZE``, taken in turn from each
+    the paper's. Each cell keeps the demonstrations and naming words of this moment. Chunks are the cells cut
+    into parts of ``chunk_size``, by default ``settings.CHUNK_SIZE``, taken in turn from each
     cell, so that a cancelled run has some of everything. Raises ``ValueError`` for what cannot be done and
-    ``NotEnoughDemonstrations`` for a set that is too small.
+    ``NotEnoughDemonstrations`` for sets that are too small.
     """
-    if not cells:
-        raise ValueError("Choose at least one group.")
-    for cell in cells:
-        check_cell(cell)
+    frozen = frozen_cells(cells)
     if seed is not None and not 0 <= seed < SEED_LIMIT:
         raise ValueError(f"The seed must be from 0 to {SEED_LIMIT - 1}, not {seed}.")
-    check_count("HUMANVAL_CHUNK_SIZE", settings.CHUNK_SIZE)
+    size = settings.CHUNK_SIZE if chunk_size is None else chunk_size
+    check_count("HUMANVAL_CHUNK_SIZE" if chunk_size is None else "chunk_size", size)
     parameters = chosen_parameters(method, labels={cell.label for cell in cells}, topk=topk, alice=alice)
     check_models(method, language_model=language_model, classifier=classifier, precision=precision)
     run = GenerationRun.objects.create(
         method=method,
-        parameters={name: asdict(values) for name, values in parameters.items()},
+        parameters={name: _stored(values) for name, values in parameters.items()},
         language_model=language_model,
         classifier=classifier,
         precision=precision,
         seed=secrets.randbelow(DRAWN_SEED_LIMIT) if seed is None else seed,
+        repeats=repeats,
         created_by=created_by,
     )
+    GenerationCell.objects.bulk_create(
+        GenerationCell(
+            run=run,
+            group=cell.group,
+            label=cell.label,
+            places=cell.count,
+            demonstrations=list(cell.demonstrations),
+            naming_words=cell.naming_words,
+        )
+        for cell in frozen
+    )
     GenerationChunk.objects.bulk_create(
-        GenerationChunk(run=run, index=index, group=cell.group, label=cell.label, size=size)
-        for index, (cell, size) in enumerate(_parts(cells))
+        (
+            GenerationChunk(run=run, index=index, group=cell.group, label=cell.label, size=part)
+            for index, (cell, part) in enumerate(_parts(cells, size))
+        ),
+        batch_size=ROWS_AT_ONCE,
     )
     statements = sum(cell.count for cell in cells) * len(run.methods)
+    note(
+        "run started",
+        by=created_by,
+        subject=str(run),
+        statements=statements,
+        method=str(run.method),
+        sets=[f"{cell.label} {cell.group.slug}" for cell in cells],
+        repeats=repeats and repeats.pk,
+    )
     log.info("run_started", run=run.pk, statements=statements, method=run.method)
     if wake:
         wake_worker_for(run.pk)
@@ -106,8 +122,8 @@ def chosen_parameters(
 ) -> dict[str, TopKParameters | AliceParameters]:
     """The parameters of each of a run's methods: those given, or the paper's.
 
-    Raises ``ValueError`` if some are given for a method that the run does not use, or if ALICE's
-    direction is not that of the prompts' ``labels``.
+    Each label plays in its own direction. Raises ``ValueError`` if some are given for a method that the
+    run does not use, or if a direction given for ALICE is not that of all ``labels``.
     """
     given = {Method.TOPK: topk, Method.ALICE: alice}
     used = _known(RunMethod, method, what="method").methods
@@ -115,8 +131,8 @@ def chosen_parameters(
         if given[unused] is not None:
             raise ValueError(f"This run does not use {unused.label}: leave its parameters out.")
     if Method.ALICE in used:
-        given[Method.ALICE] = alice or AliceParameters(direction=_direction(labels))
-        for label in labels:
+        given[Method.ALICE] = alice or AliceParameters()
+        for label in sorted(labels):
             given[Method.ALICE].check_label(label)
     return {name.value: given[name] or TopKParameters() for name in used}
 
@@ -144,24 +160,18 @@ def check_models(method: str, *, language_model: str, classifier: str, precision
         raise ValueError("ALICE needs a classifier: name one.")
 
 
-def check_cell(cell: Cell) -> None:
-    """Raise ``ValueError`` or ``NotEnoughDemonstrations`` if a run could not fill the cell."""
-    if cell.count < 1:
-        raise ValueError(f"The number of statements must be at least 1, not {cell.count}.")
-    usable = Demonstration.objects.usable(cell.group, cell.label).values_list("text", flat=True)
-    check_enough(usable, of=f"the {cell.label} set of {cell.group}")
-
-
-def pause_run(*, run_id: int, reason: str = "") -> bool:
+@transaction.atomic
+def pause_run(*, run_id: int, reason: str = "", by=None) -> bool:
     """Let nobody work on an open run until it is resumed; its page shows the reason. Return whether it was open."""
     paused = GenerationRun.objects.open().filter(pk=run_id).update(state=RunState.PAUSED, failure=reason)
     if paused:
+        note("run paused", by=by, subject=f"run {run_id}", reason=reason)
         log.info("run_paused", run=run_id, reason=reason)
     return bool(paused)
 
 
 @transaction.atomic
-def resume_run(*, run: GenerationRun) -> bool:
+def resume_run(*, run: GenerationRun, by=None) -> bool:
     """Put a paused run back into the queue and wake a worker for it. Return whether it was paused.
 
     What stopped its workers has been mended, so that chunks count as never taken up.
@@ -170,14 +180,19 @@ def resume_run(*, run: GenerationRun) -> bool:
     GenerationChunk.objects.unfinished().filter(run=run.pk, run__state=RunState.PAUSED).update(leases=0)
     resumed = GenerationRun.objects.filter(pk=run.pk, state=RunState.PAUSED).update(state=RunState.QUEUED, failure="")
     if resumed:
+        note("run resumed", by=by, subject=str(run))
         log.info("run_resumed", run=run.pk)
         wake_worker_for(run.pk)
     return bool(resumed)
 
 
-def cancel_run(*, run: GenerationRun) -> bool:
+@transaction.atomic
+def cancel_run(*, run: GenerationRun, by=None) -> bool:
     """Cancel an open or paused run; what is stored stays. Return whether it had not ended yet."""
-    return _end(run.pk, RunState.CANCELLED, among=UNENDED_STATES)
+    cancelled = _end(run.pk, RunState.CANCELLED, among=UNENDED_STATES)
+    if cancelled:
+        note("run cancelled", by=by, subject=str(run))
+    return cancelled
 
 
 def fail_run(*, run_id: int, reason: str) -> bool:
@@ -198,15 +213,13 @@ def _end(run_id: int, state: RunState, *, failure: str = "", among: Collection[s
     )
     if changed:
         log.info("run_ended", run=run_id, state=state.value, failure=failure)
+        ask_to_count(run_id)
     return bool(changed)
 
 
-def _direction(labels: Collection[str]) -> Direction:
-    """The only direction of prompts with these labels."""
-    if len(labels) > 1:
-        raise ValueError("ALICE works in one direction: start a run for benign prompts and one for toxic ones.")
-    [label] = labels
-    return Direction.for_label(label)
+def _stored(parameters: TopKParameters | AliceParameters) -> dict:
+    """The parameters as JSON; ALICE's direction is left out, since it follows from each cell's label."""
+    return {name: value for name, value in asdict(parameters).items() if name != "direction"}
 
 
 def _known(choices: type[Choices], value: str, *, what: str) -> Choices:
@@ -215,8 +228,7 @@ def _known(choices: type[Choices], value: str, *, what: str) -> Choices:
     return choices(value)
 
 
-def _parts(cells: Sequence[Cell]) -> list[tuple[Cell, int]]:
-    """The cells' parts of at most a chunk's size: first parts of all cells, then second parts …"""
-    most = settings.CHUNK_SIZE
+def _parts(cells: Sequence[Cell], most: int) -> list[tuple[Cell, int]]:
+    """The cells' parts of at most ``most`` statements: first parts of all cells, then second parts …"""
     parts = [(start, number, cell) for number, cell in enumerate(cells) for start in range(0, cell.count, most)]
     return [(cell, min(most, cell.count - start)) for start, _, cell in sorted(parts, key=lambda part: part[:2])]

@@ -24,8 +24,23 @@ def wake_worker_for_replay(replay_id: int) -> None:
     transaction.on_commit(lambda: _send("generation.replay", replay=replay_id))
 
 
-def _send(task: str, **row: int) -> None:
+def ask_to_count(run_id: int) -> None:
+    """The same for counting what an ended run wrote twice over; that takes no model."""
+    transaction.on_commit(lambda: _send("generation.count_near_duplicates", queue="default", run=run_id))
+
+
+def wake_worker_for_trial(trial_id: int) -> None:
+    """The same for the trial of a prompt, which somebody waits for."""
+    transaction.on_commit(lambda: _send("generation.trial", trial=trial_id))
+
+
+def ask_for(task: str, **row: int) -> None:
+    """The same for any task that takes one row and no model."""
+    transaction.on_commit(lambda: _send(task, queue="default", **row))
+
+
+def _send(task: str, *, queue: str = "generation", **row: int) -> None:
     try:
-        current_app.send_task(task, [*row.values()], queue="generation", expires=EXPIRES_AFTER_SECONDS)
+        current_app.send_task(task, [*row.values()], queue=queue, expires=EXPIRES_AFTER_SECONDS)
     except (OperationalError, ChannelError, OSError) as error:  # OSError: the folder of the filesystem queue
         log.warning("wake_up_not_sent", **row, error=str(error))

@@ -3,8 +3,9 @@
 import contextlib
 import platform
 import time
+import tomllib
 from collections.abc import Callable, Collection
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,12 +17,11 @@ from generation.chunks import LeaseLost, give_back_chunk, keep_lease, lease_next
 from generation.drawing import Draw, DrawingFailed, derived_seed, draw_statements, duplicate_key
 from generation.models import (
     TEXT_DIGEST,
-    Demonstration,
+    GenerationCell,
     GenerationChunk,
     GenerationRun,
     Method,
     Precision,
-    TargetGroup,
     digest,
 )
 from generation.parameters import AliceParameters, TopKParameters
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from generation.decoders import Decoder
     from generation.devices import Batches
 
-PARAMETERS = {Method.TOPK.value: TopKParameters, Method.ALICE.value: AliceParameters}
 STORE_TRIES = 3
 
 log = structlog.get_logger(__name__)
@@ -42,18 +41,24 @@ class WorkerStopping(Exception):
     """This worker was asked to stop; what it has begun is left to others."""
 
 
-def work_on_run(*, run_id: int, is_stopping: Callable[[], bool] = lambda: False) -> None:
+def work_on_run(
+    *,
+    run_id: int,
+    is_stopping: Callable[[], bool] = lambda: False,
+    between_chunks: Callable[[], None] = lambda: None,
+) -> None:
     """Work on an open run until no chunk is free or it is paused or ends. Safe to run twice and at once.
 
     ``is_stopping`` is asked at every step of the decoding; once it says so, the chunk is given
-    back for others to take up at once. What an operator can mend pauses the run; what needs another
+    back for others to take up at once. ``between_chunks`` is called while no chunk is held, for what
+    people wait for. What an operator can mend pauses the run; what needs another
     run fails it.
     """
     from generation.devices import Batches  # torch: never in the web process
 
     batches = Batches()
     load_models_of(GenerationRun.objects.waiting().filter(pk=run_id).first())
-    while chunk := lease_next_chunk(run_id=run_id):
+    while chunk := _next_chunk(run_id, between_chunks):
         try:
             work_on_chunk(chunk=chunk, is_stopping=is_stopping, batches=batches)
             continue
@@ -76,6 +81,11 @@ def work_on_run(*, run_id: int, is_stopping: Callable[[], bool] = lambda: False)
             raise
         give_back_chunk(chunk=chunk)
         return
+
+
+def _next_chunk(run_id: int, between_chunks: Callable[[], None]) -> GenerationChunk | None:
+    between_chunks()
+    return lease_next_chunk(run_id=run_id)
 
 
 def load_models_of(run: GenerationRun | None) -> None:
@@ -128,11 +138,12 @@ def work_on_chunk(
             raise WorkerStopping
         keep_lease(chunk=chunk)
 
-    decoder = decoder_for(run=chunk.run, group=chunk.group, on_step=on_step, batches=batches)
+    cell = cell_of(run=chunk.run, group_id=chunk.group_id, label=chunk.label)
+    decoder = decoder_for(cell=cell, on_step=on_step, batches=batches)
     record_environment(chunk.run, decoder)
     started = time.monotonic()
     for attempt in range(STORE_TRIES):
-        draw = draw_chunk(chunk=chunk, decoder=decoder)
+        draw = draw_chunk(chunk=chunk, cell=cell, decoder=decoder)
         try:
             store_chunk(
                 chunk=chunk,
@@ -149,17 +160,23 @@ def work_on_chunk(
             return
 
 
-def draw_chunk(*, chunk: GenerationChunk, decoder: "Decoder") -> Draw:
-    """Draw the statements of a chunk.
+def cell_of(*, run: GenerationRun, group_id: int, label: str) -> GenerationCell:
+    """What the run froze for a group and label when it was started."""
+    cell = run.cells.select_related("group").get(group=group_id, label=label)
+    cell.run = run  # so that what is noted on the one is known to the other
+    return cell
+
+
+def draw_chunk(*, chunk: GenerationChunk, cell: GenerationCell, decoder: "Decoder") -> Draw:
+    """Draw the statements of a chunk from the demonstrations of its cell.
 
     The run's seed and the chunk's index decide them, but for those that the run has already:
     they are drawn again.
     """
-    demonstrations = list(Demonstration.objects.usable(chunk.group, chunk.label).values_list("text", flat=True))
-    check_enough(demonstrations, of=f"the {chunk.label} set of {chunk.group}")  # some may be retired by now
+    check_enough(cell.demonstrations, of=f"the {cell.label} set of {cell.group}")
     return draw_statements(
         chunk.size,
-        demonstrations=demonstrations,
+        demonstrations=cell.demonstrations,
         seed=derived_seed(chunk.run.seed, chunk.index),
         decode=decoder,
         taken=partial(_keys_stored, chunk.run),
@@ -167,27 +184,34 @@ def draw_chunk(*, chunk: GenerationChunk, decoder: "Decoder") -> Draw:
 
 
 def decoder_for(
-    *,
-    run: GenerationRun,
-    group: TargetGroup,
-    on_step: Callable[[], None] = lambda: None,
-    batches: "Batches | None" = None,
+    *, cell: GenerationCell, on_step: Callable[[], None] = lambda: None, batches: "Batches | None" = None
 ) -> "Decoder":
-    """What decodes prompts of a group as the run says; models are loaded once a process.
+    """What decodes prompts of a cell as its run says; models are loaded once a process.
 
     Raises ``reasons_to_pause`` and ``reasons_to_fail``.
     """
     from generation.decoders import Decoder
     from generation.devices import Batches
 
+    run = cell.run
+    naming_words = cell.naming_words if cell.is_frozen else cell.group.naming_words
     return Decoder(
         model=load_language_model(run.language_model, precision=run.precision),
         classifier=load_classifier(run.classifier, precision=run.precision) if run.classifier else None,
-        parameters={method: PARAMETERS[method](**values) for method, values in run.parameters.items()},
-        group_words=group.naming_words.split(),
+        parameters={
+            method: parameters_of(method, values, label=cell.label) for method, values in run.parameters.items()
+        },
+        group_words=naming_words.split(),
         on_step=on_step,
         batches=batches or Batches(),
     )
+
+
+def parameters_of(method: str, values: dict, *, label: str) -> TopKParameters | AliceParameters:
+    """A method's stored parameters for prompts with a label, which decides ALICE's direction."""
+    if method == Method.ALICE:
+        return AliceParameters(**values).for_label(label)
+    return TopKParameters(**values)
 
 
 def load_language_model(name: str, *, precision: str = Precision.FLOAT32):
@@ -258,6 +282,7 @@ def environment_of(decoder: "Decoder") -> dict[str, str | int]:
 
     model, classifier = decoder.model, decoder.classifier
     environment = {
+        "humanval": humanval_version(),
         "language_model_revision": model.revision,
         "device": describe(model.device),
         "dtype": _name(model.dtype),
@@ -276,6 +301,12 @@ def environment_of(decoder: "Decoder") -> dict[str, str | int]:
             "classifier_dtype": _name(classifier.dtype),
         }
     return environment
+
+
+@cache
+def humanval_version() -> str:
+    """The version of this code, as ``pyproject.toml`` says."""
+    return tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 
 
 def _name(dtype) -> str:

@@ -67,7 +67,7 @@ def decode(
     if not prompts:
         return Decoding([], 0)
     texts = Texts(model)
-    ballot = Ballot(classifier, TOXIC if parameters.direction.sought_class == "toxic" else BENIGN)
+    ballot = Ballot(classifier, TOXIC if parameters.sought_class == "toxic" else BENIGN)
     encoded = [model.encode(prompt) for prompt in prompts]
     words = group_words if parameters.group_words_allowed else ()
     searches = [

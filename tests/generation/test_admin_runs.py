@@ -1,16 +1,22 @@
-"""The workspace's pages about runs: start one, watch it, cancel it, and only who may."""
+"""The workspace's pages about runs: start one, watch it, cancel it, have it again, and only who may."""
+
+import re
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.contrib.messages import get_messages
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from generation.models import Demonstration, Generation, GenerationRun
-from generation.runs import cancel_run, fail_run, pause_run
+from generation.models import AuditEntry, Demonstration, Generation, GenerationRun, TargetGroup
+from generation.parameters import AliceParameters
+from generation.repeating import recipe, repeat_run
+from generation.runs import Cell, cancel_run, fail_run, pause_run, start_run
 from tests.factories import make_demonstrations, make_generation, make_group, make_run
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +70,7 @@ def order(*groups, **changes):
     """What the add form sends."""
     return {
         "groups": [group.pk for group in groups],
-        "label": "benign",
+        "labels": ["benign"],
         "count": 20,
         "method": "topk",
         "k": 40,
@@ -105,7 +111,7 @@ def test_the_add_page_offers_the_paper_s_parameters_and_the_model_of_the_setting
     form = client.get(ADD).context["adminform"].form
     initial = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     assert (initial["k"], initial["temperature"], initial["max_new_tokens"]) == (40, 0.9, 30)
-    assert (initial["label"], initial["language_model"]) == ("benign", "a-model-of-ours")
+    assert (initial["labels"], initial["language_model"]) == (["benign", "toxic"], "a-model-of-ours")
     alice = ("lm_weight", "classifier_weight", "beam", "vocabulary", "selection", "no_repeat_ngram_size", "n_best")
     assert [initial[name] for name in alice] == [0.5, 0.5, 10, 100, "topk", 0, 10]
     assert (initial["classifier"], initial["group_words_allowed"]) == ("minilm-toxigen", True)
@@ -153,12 +159,13 @@ def test_a_seed_left_empty_is_drawn(client, researcher, women):
         ({"seed": -1}, "seed", "Ensure this value is greater than or equal to 0."),
         ({"seed": 2**63}, "seed", "Ensure this value is less than or equal to 9223372036854775807."),
         ({"method": "guess"}, "method", "Select a valid choice. guess is not one of the available choices."),
-        ({"label": "rude"}, "label", "Select a valid choice. rude is not one of the available choices."),
+        ({"labels": []}, "labels", "Choose benign, toxic or both."),
+        ({"labels": ["rude"]}, "labels", "Select a valid choice. rude is not one of the available choices."),
         ({"language_model": ""}, "language_model", "This field is required."),
         (
-            {"label": "toxic"},
+            {"labels": ["benign", "toxic"]},
             "groups",
-            "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more.",
+            "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more. Or leave this set out.",
         ),
     ],
 )
@@ -171,15 +178,12 @@ def test_a_bad_value_gets_a_sentence_and_nothing_typed_is_lost(client, researche
     assert not GenerationRun.objects.exists()
 
 
-def test_the_form_for_alice_stores_its_parameters_and_the_direction_that_follows_from_the_label(
-    client, researcher, women
-):
+def test_the_form_for_alice_stores_its_parameters(client, researcher, women):
     client.post(ADD, search_order(women, temperature=0.7, max_new_tokens=12, precision="bfloat16"))
     run = GenerationRun.objects.get()
     assert (run.method, run.classifier, run.precision) == ("alice", "toy classifier", "bfloat16")
     assert run.parameters == {
         "alice": {
-            "direction": "false_positives",
             "lm_weight": 0.5,
             "classifier_weight": 0.25,
             "beam": 4,
@@ -203,11 +207,104 @@ def test_a_server_s_address_with_a_password_is_refused_at_its_field(client, rese
     assert not GenerationRun.objects.exists()
 
 
-def test_toxic_prompts_seek_false_negatives(client, researcher, women):
+def test_both_labels_of_all_groups_are_a_balanced_run(client, researcher, women):
+    TargetGroup.objects.exclude(slug__in=("women", "asian")).delete()
+    asian = make_group("asian")
+    make_demonstrations(asian)
+    for group in (women, asian):
+        make_demonstrations(group, label="toxic")
+    client.post(ADD, search_order(labels=["benign", "toxic"], all_groups="on", group_words_allowed=""))
+    run = GenerationRun.objects.get()
+    assert sorted(run.cells.values_list("group__slug", "label", "places")) == [
+        ("asian", "benign", 20),
+        ("asian", "toxic", 20),
+        ("women", "benign", 20),
+        ("women", "toxic", 20),
+    ]
+    assert run.parameters["alice"]["group_words_allowed"] is False
+
+
+def test_every_set_that_is_too_small_is_said_beside_the_groups(client, researcher, women):
+    asian = make_group("asian", name="Asian")
+    response = client.post(ADD, order(women, asian, labels=["benign", "toxic"]))
+    assert response.context["adminform"].form.errors["groups"] == [
+        f"A prompt needs 5 demonstrations and the {name} has 0. Add 5 more. Or leave this set out."
+        for name in ("benign set of Asian", "toxic set of Asian", "toxic set of Women")
+    ]
+    assert not GenerationRun.objects.exists()
+
+
+def test_beside_each_group_stands_how_many_demonstrations_it_has(client, researcher, women):
+    Demonstration.objects.filter(text__startswith="the ").update(retired_at=timezone.now())
+    make_demonstrations(women, label="toxic", texts=["one placeholder"])
+    assert "Women (5 benign, 1 toxic)" in words(client.get(ADD))
+
+
+# --- What the form would start ----------------------------------------------------------
+
+OUTLOOK = reverse("admin:generation_run_outlook")
+
+
+def outlook(client, **form):
+    return words(client.get(OUTLOOK, form))
+
+
+def test_one_total_is_shown_with_what_it_is_made_of(client, researcher, women):
     make_demonstrations(women, label="toxic")
-    client.post(ADD, search_order(women, label="toxic", group_words_allowed=""))
-    alice = GenerationRun.objects.get().parameters["alice"]
-    assert (alice["direction"], alice["group_words_allowed"]) == ("false_negatives", False)
+    page = outlook(client, **search_order(women, labels=["benign", "toxic"], method="paired"))
+    assert "<strong>80 statements</strong>" in page
+    assert "1 group × 2 labels × 20 × 2 methods" in page
+
+
+def test_what_is_wrong_in_the_form_leaves_out_only_what_hangs_on_it(client, researcher, women):
+    assert "No group and label is chosen yet." in outlook(client, **order())
+    assert "as soon as method and number are right" in outlook(client, **order(women, count="many"))
+    page = outlook(client, **order(women, temperature="hot"))
+    assert "<strong>20 statements</strong>" in page
+    assert "How long" not in page
+
+
+def test_sets_that_are_too_small_are_linked_to_where_they_are_filled(client, researcher, women):
+    page = outlook(client, **order(women, labels=["benign", "toxic"]))
+    assert "1 set is too small to draw prompts from" in page
+    address = reverse("admin:generation_set", args=["women", "toxic"])
+    assert f'<a href="{address}">Women, toxic</a> <span class="muted">A prompt needs 5 demonstrations' in page
+
+
+def test_what_was_never_measured_is_not_guessed(client, researcher, women):
+    assert "How long it takes is not known yet: nothing was measured with this method" in outlook(
+        client, **order(women)
+    )
+
+
+def test_the_time_is_that_of_an_earlier_run_which_is_named(client, researcher, women):
+    run = make_run(count=40)
+    run.cells.update(stored=40, decoding_seconds=400)
+    GenerationRun.objects.filter(pk=run.pk).update(environment={"device": "cpu"})
+    assert (
+        f"About 3 minutes with one worker, measured on run {run.pk} (40 statements on cpu). "
+        "Two workers take half as long."
+    ) in outlook(client, **order(women))
+    assert (
+        f"About 3 minutes with one worker, measured on run {run.pk} (40 statements on cpu), which had other "
+        "parameters: tokens at most 30. Two workers take half as long."
+    ) in outlook(client, **order(women, max_new_tokens=60))
+
+
+def test_the_form_shows_the_same_without_javascript(client, researcher, women):
+    assert "No group and label is chosen yet." in words(client.get(ADD))
+    assert "<strong>20 statements</strong>" in words(client.post(ADD, order(women, temperature="hot")))
+
+
+def test_the_form_can_be_filled_in_as_for_an_earlier_run(client, researcher, women):
+    run = make_run(count=30, method="paired", alice=AliceParameters(beam=4), seed=5)
+    form = client.get(f"{ADD}?from={run.pk}").context["adminform"].form
+    initial = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    assert (initial["groups"], initial["labels"], initial["count"]) == ([women.pk], ["benign"], 30)
+    assert (initial["method"], initial["beam"], initial["classifier"]) == ("paired", 4, "toy classifier")
+    assert initial["seed"] is None
+    for nonsense in ("999999", "x", "9" * 30):
+        assert client.get(f"{ADD}?from={nonsense}").status_code == 200
 
 
 def test_both_methods_share_what_both_have(client, researcher, women):
@@ -273,7 +370,8 @@ def test_the_form_says_in_words_what_alice_seeks_from_each_label(client, researc
 def run():
     """A run of twenty statements, five of which are stored."""
     run = make_run(count=20)
-    run.chunks.filter(index=0).update(empty=1, duplicate=2, copy=3, decoding_seconds=5.0)
+    run.cells.update(stored=5, empty=1, duplicate=2, copy=3, decoding_seconds=5.0)
+    run.chunks.filter(index=0).update(finished_at=timezone.now())
     for position in range(5):
         make_generation(run=run, chunk=run.chunks.first(), position=position)
     return run
@@ -287,7 +385,7 @@ def test_the_progress_of_a_run_tells_what_is_stored_how_fast_and_what_was_drawn_
     page = words(client.get(progress_of(run)))
     assert "<strong>Queued</strong>: 5 of 20 statements" in page
     assert '<progress max="100" value="25" aria-label="Statements written">25 %</progress>' in page
-    assert "<dt>Statements a second</dt><dd>1</dd>" in page
+    assert "<dt>Statements a second and worker</dt><dd>1</dd>" in page
     assert "<dt>Time left</dt><dd>about 15 seconds</dd>" in page
     assert "Drawn again: 1 empty, 2 duplicate, 3 copied from the prompt." in page
 
@@ -325,8 +423,7 @@ def test_a_failed_run_says_why_in_text_and_not_in_markup(client, researcher, run
 
 def test_the_progress_of_a_search_tells_what_it_runs_on_and_what_it_asks_the_classifier(client, researcher):
     run = make_run(count=2, method="alice")
-    run.chunks.update(decoding_seconds=0.5, classifier_runs=1234)
-    make_generation(run=run, chunk=run.chunks.get(), position=0, method="alice")
+    run.cells.update(decoding_seconds=0.5, classifier_runs=1234, stored=1)
     GenerationRun.objects.filter(pk=run.pk).update(environment={"device": "cuda:0 (a GPU)", "dtype": "bfloat16"})
     page = words(client.get(progress_of(run)))
     assert "<dt>Classifier runs a statement</dt><dd>1,234</dd>" in page
@@ -339,13 +436,123 @@ def test_the_page_of_a_run_has_method_and_parameters_in_words(client, researcher
         ("Method", "both, from the same prompts"),
         ("Classifier", "toy classifier"),
         ("k", "40"),
-        ("Sought", "what the classifier wrongly takes for toxic (false positives)"),
+        ("Sought from benign prompts", "what the classifier wrongly takes for toxic (false positives)"),
         ("λ_C, weight of the classifier", "0.5"),
         ("How the next beam is chosen", "take the best"),
         ("The group may be named", "yes"),
     ):
         assert f"<dt>{name}</dt><dd>{value}</dd>" in page
     assert "{" not in page[page.index("How it writes") : page.index("Created by")]
+
+
+def rows_of(page):
+    body = page[page.index('<tbody id="cell-rows"') : page.index("</tbody>")]
+    return [
+        re.findall(r"<t[hd][^>]*>(?:<progress[^>]*></progress>)? ?(.*?)</t[hd]>", row) for row in body.split("<tr>")[1:]
+    ]
+
+
+def test_each_cell_has_a_row_with_how_far_each_method_is(client, researcher):
+    for label in ("benign", "toxic"):
+        make_demonstrations(make_group("women", name="Women"), label=label)
+    run = start_run(
+        cells=[Cell(make_group(), label, 20) for label in ("benign", "toxic")],
+        method="paired", language_model="toy", classifier="toy classifier",
+    )  # fmt: skip
+    run.cells.filter(label="benign").update(stored=12, decoding_seconds=6, empty=1, duplicate=2, copy=3)
+    for address in (page_of(run), progress_of(run)):
+        page = words(client.get(address))
+        assert rows_of(page) == [
+            ["Women", "benign", "6 of 20", "6 of 20", "2", "1", "2", "3", "–"],
+            ["Women", "toxic", "0 of 20", "0 of 20", "–", "0", "0", "0", "–"],
+        ]
+    run.cells.update(near_duplicate=4)
+    page = words(client.get(page_of(run)))
+    assert rows_of(page)[0][-1] == "4"
+    assert "shares at least 70 % of its pairs of neighbouring words with an earlier statement of the run" in page
+
+
+def samples_of(run):
+    return reverse("admin:generation_run_samples", args=[run.pk])
+
+
+def test_a_few_statements_are_shown_blurred(client, researcher, run):
+    Generation.objects.filter(position=0).update(text="a sentence that may hurt")
+    for address in (page_of(run), samples_of(run)):
+        page = words(client.get(address))
+        assert (
+            'class="blurred" tabindex="0" title="Point at it or press Tab to read it">a sentence that may hurt<' in page
+        )
+
+
+def test_who_may_not_see_statements_sees_no_samples(client, onlooker, run):
+    Generation.objects.filter(position=0).update(text="a sentence that may hurt")
+    assert "may hurt" not in words(client.get(page_of(run)))
+    assert client.get(samples_of(run)).status_code == 403
+
+
+def test_the_page_of_a_run_takes_as_many_queries_for_many_statements_as_for_one(
+    client, researcher, django_assert_num_queries
+):
+    small, large = make_run(count=1), make_run(count=5_000)
+    client.get(page_of(small))
+    with CaptureQueriesContext(connection) as of_the_small:
+        client.get(page_of(small))
+    with django_assert_num_queries(len(of_the_small)):
+        client.get(page_of(large))
+
+
+# --- Having it again --------------------------------------------------------------------
+
+
+def test_the_page_of_a_run_repeats_it(client, researcher, run, sent, django_capture_on_commit_callbacks):
+    address = reverse("admin:generation_run_repeat", args=[run.pk])
+    assert f'action="{address}"' in words(client.get(page_of(run)))
+    with django_capture_on_commit_callbacks(execute=True):
+        response = client.post(address)
+    again = GenerationRun.objects.first()
+    assert (response.url, again.repeats, again.created_by) == (page_of(again), run, researcher)
+    assert said(response) == [f"This run repeats run {run.pk}: the same seed, settings and sets of demonstrations."]
+    assert sent == [("generation.work_on_run", [again.pk], "generation")]
+
+
+def test_a_repetition_says_on_what_else_it_was_worked_on(client, researcher, run):
+    again = repeat_run(run=run)
+    GenerationRun.objects.filter(pk=run.pk).update(environment={"torch": "2.8.0", "device": "cpu"})
+    GenerationRun.objects.filter(pk=again.pk).update(environment={"torch": "2.9.0", "device": "cpu"})
+    page = words(client.get(page_of(again)))
+    assert f"It was worked on with something else than run {run.pk}" in page
+    assert "<li>torch: 2.9.0, then 2.8.0</li>" in page
+    GenerationRun.objects.filter(pk=again.pk).update(environment={"torch": "2.8.0", "device": "cpu"})
+    assert "the same versions of everything" in words(client.get(page_of(again)))
+
+
+def test_all_that_a_run_takes_is_downloaded_and_that_is_noted(client, researcher, run):
+    address = reverse("admin:generation_run_recipe", args=[run.pk])
+    response = client.get(address)
+    assert response.headers["Content-Disposition"] == f'attachment; filename="run-{run.pk}.json"'
+    assert response.json() == recipe(run)
+    noted = AuditEntry.objects.first()
+    assert (noted.act, noted.by, noted.subject) == ("recipe exported", researcher, f"run {run.pk}")
+
+
+def test_a_run_whose_sets_were_not_kept_is_neither_repeated_nor_downloaded(client, researcher, run):
+    run.cells.update(demonstrations=[])
+    page = words(client.get(page_of(run)))
+    assert "so that it cannot be repeated exactly" in page
+    assert "Repeat this run" not in page
+    for response in (
+        client.post(reverse("admin:generation_run_repeat", args=[run.pk])),
+        client.get(reverse("admin:generation_run_recipe", args=[run.pk])),
+    ):
+        assert response.url == page_of(run)
+    assert GenerationRun.objects.count() == 1
+
+
+def test_an_onlooker_neither_repeats_nor_downloads(client, onlooker, run):
+    assert client.post(reverse("admin:generation_run_repeat", args=[run.pk])).status_code == 403
+    assert client.get(reverse("admin:generation_run_recipe", args=[run.pk])).status_code == 403
+    assert client.get(OUTLOOK).status_code == 403
 
 
 def test_a_run_that_is_not_there_is_not_found(client, researcher):
@@ -489,19 +696,6 @@ def test_whoever_is_not_logged_in_is_asked_to(client, run):
 
 
 # --- Demonstrations and generations -----------------------------------------------------
-
-
-def test_retiring_demonstrations_keeps_them_and_notes_when(client, researcher, women):
-    chosen = Demonstration.objects.filter(text__startswith="the ")
-    already = chosen.first()
-    Demonstration.objects.filter(pk=already.pk).update(retired_at=timezone.now())
-    response = client.post(
-        reverse("admin:generation_demonstration_changelist"),
-        {"action": "retire", "_selected_action": list(chosen.values_list("pk", flat=True))},
-    )
-    assert said(response) == ["Demonstrations retired: 1."]
-    assert Demonstration.objects.count() == 7
-    assert Demonstration.objects.exclude(retired_at=None).count() == 2
 
 
 def test_toxic_demonstrations_are_blurred_and_benign_ones_are_not(client, researcher, women):

@@ -375,7 +375,7 @@ def test_a_prompt_that_is_stored_already_is_used_again():
 def test_storing_takes_as_many_queries_for_sixteen_statements_as_for_one(django_assert_num_queries):
     one, sixteen = lease(make_run(count=1)), lease(make_run(count=16))
     for chunk in (one, sixteen):
-        with django_assert_num_queries(8 + 2):  # and the two of the savepoint
+        with django_assert_num_queries(9 + 2):  # and the two of the savepoint
             store(chunk, *(f"day {day} was dry" for day in range(chunk.size)))
 
 
@@ -399,6 +399,21 @@ def test_the_run_is_finished_when_two_workers_store_the_last_two_chunks_at_once(
         assert not storing.done()
     storing.result(5)
     assert state_of(run) == "finished"
+
+
+@concurrent
+def test_two_workers_that_store_chunks_of_one_cell_at_once_are_both_counted_in_it():
+    run = make_run(count=80)
+    chunks = [lease(run) for _ in range(5)]
+    outcomes = at_once(
+        *(
+            lambda chunk=chunk: store(chunk, *(f"day {chunk.index} {day} was dry" for day in range(16)), copy=2)
+            for chunk in chunks
+        )
+    )
+    assert outcomes == [None] * 5
+    cell = run.cells.get()
+    assert (cell.stored, cell.copy, state_of(run)) == (80, 10, "finished")
 
 
 @concurrent

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from generation import classifiers
 from generation.classifiers import EMBEDDED_CLASSIFIER, ClassifierUnavailable, NoToxicLabel
 from generation.engines.text_readers import Layout, Whole, WordByWord
+from generation.model_files import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
@@ -336,10 +337,11 @@ def test_text_beyond_the_models_length_is_not_read(save, kind):
     close(classifier.log_probs([long]), classifier.log_probs([long + "friends"]))
 
 
-def test_a_folder_is_named_and_has_no_revision(save):
+def test_a_folder_is_named_and_its_revision_says_what_is_in_its_files(save):
     folder = save(bert, ["benign", "toxic"])
     classifier = load(folder)
-    assert (classifier.name, classifier.revision, classifier.dtype) == (folder, "", torch.float32)
+    assert (classifier.name, classifier.dtype) == (folder, torch.float32)
+    assert classifier.revision == f"files {fingerprint(Path(folder))}"
     assert classifier.log_probs([]).shape == (0, 2)
 
 

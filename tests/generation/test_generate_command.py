@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from generation import runs, working
+from generation import repeating, runs, working
 from generation.management.commands import generate
-from generation.models import GenerationChunk, GenerationRun, TargetGroup
+from generation.models import Demonstration, GenerationChunk, GenerationRun, TargetGroup
 from generation.parameters import AliceParameters
 from tests.factories import DEMONSTRATIONS, make_demonstrations, make_group
 from tests.generation import toys
@@ -46,7 +46,7 @@ def refusal(status, **options):
 
 
 def test_each_statement_is_a_line_of_json_with_all_that_a_repetition_gives_again(toy):
-    lines = generated(label="benign", method="topk", count=3, seed=7, format="jsonl")
+    lines = generated(label=["benign"], method="topk", count=3, seed=7, format="jsonl")
     statements = list(map(json.loads, lines))
     assert len(statements) == 3
     run = GenerationRun.objects.get()
@@ -93,7 +93,7 @@ def test_five_benign_statements_are_the_default_and_the_run_is_kept_like_any_oth
 def test_no_worker_of_the_queue_is_woken(toy, sent, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         generated(count=1)
-    assert sent == []
+    assert "generation.work_on_run" not in [task for task, *_ in sent]
 
 
 def test_the_same_seed_prints_the_same_lines_with_the_real_language_model(language_model, settings):
@@ -106,6 +106,52 @@ def test_the_same_seed_prints_the_same_lines_with_the_real_language_model(langua
 
 def test_another_seed_prints_other_lines(toy):
     assert not set(generated(count=3, seed=7, format="text")) & set(generated(count=3, seed=8, format="text"))
+
+
+# --- Again ------------------------------------------------------------------------------
+
+
+def printed_again(name):
+    output = StringIO()
+    call_command("generate", "--repeat", name, stdout=output)
+    return output.getvalue().splitlines()
+
+
+def test_a_run_is_repeated_by_its_number_or_its_file_though_the_set_and_the_settings_changed(toy, settings, tmp_path):
+    lines = generated(count=20, seed=7)
+    run = GenerationRun.objects.get()
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(repeating.recipe(run)))
+    Demonstration.objects.filter(text__startswith="the ").delete()
+    settings.CHUNK_SIZE = 3
+    assert generated(count=20, seed=7) != lines
+    assert printed_again(str(run.pk)) == lines
+    assert GenerationRun.objects.first().repeats == run
+    assert printed_again(str(file)) == lines
+    assert GenerationRun.objects.first().repeats is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"repeat": "123456"}, "There is no run 123456."),
+        ({"repeat": "no/such.json"}, "no/such.json cannot be read: No such file or directory."),
+        (
+            {"repeat": "1", "count": 7},
+            "--count does not go with --repeat, which takes everything from the run. Leave it out.",
+        ),
+        (
+            {"repeat": "1", "beam": 7},
+            "--beam does not go with --repeat, which takes everything from the run. Leave it out.",
+        ),
+        ({}, "Name a group with --group, or a run with --repeat."),
+    ],
+)
+def test_what_cannot_be_repeated_is_refused(options, sentence):
+    with pytest.raises(CommandError) as refused:
+        call_command("generate", **options)
+    assert (refused.value.returncode, str(refused.value)) == (2, sentence)
+    assert not GenerationRun.objects.exists()
 
 
 # --- ALICE ------------------------------------------------------------------------------
@@ -155,7 +201,6 @@ def test_every_option_of_alice_reaches_the_run():
     assert (run.classifier, run.precision) == ("some/model#hate", "bfloat16")
     assert run.parameters == {
         "alice": {
-            "direction": "false_negatives",
             "lm_weight": 0.25,
             "classifier_weight": 0.75,
             "beam": 2,
@@ -171,10 +216,27 @@ def test_every_option_of_alice_reaches_the_run():
 
 
 @pytest.mark.usefixtures("moody")
-def test_without_options_alice_is_the_paper_s_in_the_direction_of_the_label():
+def test_without_options_alice_is_the_paper_s():
     generated(method="alice", count=1)
     parameters = GenerationRun.objects.get().parameters["alice"]
-    assert parameters == asdict(AliceParameters(direction="false_positives"))
+    assert {"direction": None, **parameters} == asdict(AliceParameters())
+
+
+@pytest.mark.usefixtures("moody")
+def test_both_labels_are_written_balanced_and_alice_plays_each_in_its_own_direction(toy):
+    make_demonstrations(make_group("women"), label="toxic")
+    statements = list(map(json.loads, generated(label=["benign", "toxic"], method="alice", **SMALL)))
+    assert [statement["label"] for statement in statements] == ["benign", "benign", "toxic", "toxic"]
+    alone = list(map(json.loads, generated(label=["benign"], method="alice", **SMALL)))
+    assert alone == statements[:2]
+
+
+@pytest.mark.usefixtures("moody")
+def test_a_direction_that_is_not_that_of_both_labels_is_refused():
+    make_demonstrations(make_group("women"), label="toxic")
+    assert refusal(2, label=["benign", "toxic"], method="alice", direction="false_positives") == (
+        "False positives are sought from benign prompts, not from toxic ones. For toxic prompts choose false negatives."
+    )
 
 
 def test_alice_prints_the_same_lines_twice_with_the_real_models(language_model):
@@ -194,7 +256,7 @@ def test_alice_prints_the_same_lines_twice_with_the_real_models(language_model):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"label": "rude"}, "There is no label 'rude'. Choose one of: benign, toxic."),
+        ({"label": ["rude"]}, "There is no label 'rude'. Choose one of: benign, toxic."),
         ({"method": "guess"}, "There is no method 'guess'. Choose one of: topk, alice, paired."),
         ({"format": "xml"}, "There is no format 'xml'. Choose one of: jsonl, text."),
         ({"count": 0}, "The number of statements must be at least 1, not 0."),
@@ -243,7 +305,7 @@ def test_alice_prints_the_same_lines_twice_with_the_real_models(language_model):
             "paired.",
         ),
         (
-            {"label": "toxic"},
+            {"label": ["toxic"]},
             "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more.",
         ),
     ],

@@ -22,6 +22,7 @@ from generation import language_models
 from generation.decoding.topk import decode
 from generation.engines.transformers_model import TextTooLong, TransformersLanguageModel
 from generation.language_models import EMBEDDED_MODEL, LanguageModelUnavailable
+from generation.model_files import fingerprint
 from generation.parameters import TopKParameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -206,7 +207,8 @@ def test_the_embedded_model_says_which_version_it_is(language_model):
 
 def test_a_model_is_loaded_from_a_folder(tiny_folder, tmp_path):
     model = load(str(tiny_folder), tmp_path)
-    assert (model.name, model.revision, model.context_length) == (str(tiny_folder), "", 12)
+    assert (model.name, model.context_length) == (str(tiny_folder), 12)
+    assert model.revision == f"files {fingerprint(tiny_folder)}"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -21,6 +21,7 @@ from generation.models import (
     Replay,
     RunMethod,
     TargetGroup,
+    Trial,
 )
 from tests.factories import make_demonstrations, make_generation, make_group, make_run
 
@@ -49,8 +50,37 @@ def two_chunks():
     return make_run(count=32).chunks.all()
 
 
+def two_cells():
+    return make_run(labels=("benign", "toxic")).cells.all()
+
+
 def a_replay():
     return Replay.objects.create(generation=make_generation()) and Replay.objects.all()
+
+
+def a_trial():
+    prompt = a_prompt()
+    Trial.objects.create(group=prompt.group, label="benign", prompt=prompt, language_model="toy", seed=7)
+    return Trial.objects.all()
+
+
+def two_responses():
+    [trial] = a_trial()
+    for position, text in enumerate(["one sails", "two row"]):
+        trial.responses.create(position=position, text=text, tokens=2, mentions_group=False)
+    return trial.responses.all()
+
+
+def one_response():
+    """A response beside a demonstration whose number is 77."""
+    Demonstration.objects.create(pk=77, group=make_group(), label="benign", text="one sails")
+    return two_responses().filter(position=0)
+
+
+def two_imported_statements():
+    for text in ("rain fell", "snow fell"):
+        make_generation(text)
+    return Generation.objects.filter(run=None)
 
 
 def one_run(**options):
@@ -65,6 +95,26 @@ BREACHES = [
     ("demonstration_label_known", two_demonstrations, {"label": "rude"}),
     ("demonstration_has_text", two_demonstrations, {"text": " \t "}),
     ("demonstration_on_one_line", two_demonstrations, {"text": "one\nsails"}),
+    ("demonstration_origin_known", two_demonstrations, {"origin": "dreamt"}),
+    ("demonstration_retired_if_it_says_why", two_demonstrations, {"retired_reason": "Too short."}),
+    ("trial_label_known", a_trial, {"label": "rude"}),
+    ("trial_count_in_range", a_trial, {"count": 0}),
+    ("trial_count_in_range", a_trial, {"count": 51}),
+    ("trial_finished_is_not_leased", a_trial, {"finished_at": NOW, "lease_expires_at": NOW}),
+    ("trial_failed_is_finished", a_trial, {"failure": "Away."}),
+    ("response_once_a_position", two_responses, {"position": 0}),
+    ("response_has_text", two_responses, {"text": " \t"}),
+    ("response_verdict_known", two_responses, {"verdict": "fine", "judged_at": NOW}),
+    ("response_bad_because_of_something", two_responses, {"verdict": "bad", "judged_at": NOW}),
+    (
+        "response_bad_because_of_something",
+        two_responses,
+        {"verdict": "bad", "bad_because": "dull", "judged_at": NOW},
+    ),
+    ("response_bad_because_of_something", two_responses, {"bad_because": "no_sense"}),
+    ("response_in_the_set_was_promoted", one_response, {"demonstration": 77}),
+    ("response_judged_when_its_verdict_says_so", two_responses, {"judged_at": NOW}),
+    ("response_judged_when_its_verdict_says_so", two_responses, {"verdict": "promoted"}),
     ("prompt_once_a_set", lambda: [a_prompt(), a_prompt("- two\n-")] and Prompt.objects.all(), {"text": "- one\n-"}),
     ("prompt_label_known", lambda: a_prompt() and Prompt.objects.all(), {"label": "rude"}),
     ("run_state_known", one_run, {"state": "lost", "ended_at": NOW}),
@@ -83,6 +133,9 @@ BREACHES = [
         {"state": "failed", "ended_at": NOW},
     ),
     ("run_failed_with_a_reason", one_run, {"failure": "No reason."}),
+    ("cell_once_a_run", two_cells, {"label": "benign"}),
+    ("cell_has_places", two_cells, {"places": 0}),
+    ("cell_label_known", two_cells, {"label": "rude"}),
     ("chunk_once_a_run", two_chunks, {"index": 0}),
     ("chunk_has_a_size", two_chunks, {"size": 0}),
     ("chunk_label_known", two_chunks, {"label": "rude"}),
@@ -95,6 +148,7 @@ BREACHES = [
     ),
     ("generation_once_a_place", two_generations_of_a_run, {"position": 0}),
     ("generation_text_once_a_run", two_generations_of_a_run, {"text": "Rain FELL"}),
+    ("generation_imported_once", two_imported_statements, {"text": "rain fell"}),
     ("generation_of_a_run_has_its_place", two_generations_of_a_run, {"position": None}),
     ("generation_of_a_run_has_its_place", two_generations_of_a_run, {"chunk": None}),
     ("generation_of_a_run_has_its_place", two_generations_of_a_run, {"run": None}),
@@ -138,10 +192,10 @@ def test_the_database_and_drawing_agree_on_what_a_duplicate_is(text):
     assert Generation.objects.annotate(digest=TEXT_DIGEST).get(digest=digest) == generation
 
 
-def test_statements_outside_of_runs_may_be_the_same():
-    make_generation("rain fell")
-    make_generation("rain fell")
-    assert Generation.objects.filter(text="rain fell").count() == 2
+def test_the_same_words_may_be_imported_by_two_methods_and_written_by_two_people():
+    for method in (Method.TOPK, Method.ALICE, Method.WRITTEN, Method.WRITTEN):
+        make_generation("rain fell", method=method)
+    assert Generation.objects.filter(text="rain fell").count() == 4
 
 
 def test_the_same_sentence_may_be_a_demonstration_of_two_groups():

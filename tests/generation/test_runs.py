@@ -5,9 +5,11 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from generation.models import Demonstration, GenerationRun
+from generation.models import AuditEntry, Demonstration, GenerationRun, TargetGroup
 from generation.parameters import AliceParameters, TopKParameters
 from generation.prompting import NotEnoughDemonstrations
 from generation.runs import Cell, cancel_run, fail_run, finish_run_if_complete, pause_run, resume_run, start_run
@@ -57,7 +59,6 @@ def test_a_run_is_stored_with_all_that_is_needed_to_repeat_it(women):
 
 OF_TOPK = {"k": 40, "temperature": 0.9, "max_new_tokens": 30}
 OF_ALICE = {
-    "direction": "false_positives",
     "lm_weight": 0.5,
     "classifier_weight": 0.5,
     "beam": 10,
@@ -85,10 +86,10 @@ def test_without_parameters_those_of_the_paper_are_stored_for_each_method(women,
     assert (run.parameters, run.classifier) == (parameters, classifier)
 
 
-def test_toxic_prompts_are_decoded_in_the_other_direction(women):
+def test_a_direction_is_not_stored_since_the_label_of_each_cell_decides_it(women):
     make_demonstrations(women, label="toxic")
-    run = start([Cell(women, "toxic", 1)], method="alice", classifier="toy classifier")
-    assert run.parameters["alice"]["direction"] == "false_negatives"
+    run = start([Cell(women, "toxic", 1)], method="alice", classifier="toy classifier", alice=FALSE_NEGATIVES)
+    assert run.parameters == {"alice": OF_ALICE}
 
 
 def test_a_run_of_both_methods_has_a_place_for_each_pair(women):
@@ -132,6 +133,53 @@ def test_groups_may_want_different_numbers(women):
     make_demonstrations(asian)
     run = start([Cell(women, "benign", 17), Cell(asian, "benign", 2)])
     assert chunks_of(run) == [("women", 16), ("asian", 2), ("women", 1)]
+
+
+def test_each_set_of_a_run_is_a_cell_that_keeps_what_prompts_are_drawn_from(women):
+    make_demonstrations(women, label="toxic", texts=[f"placeholder {letter}" for letter in "abcde"])
+    run = start([Cell(women, "benign", 17), Cell(women, "toxic", 2)])
+    Demonstration.objects.all().delete()
+    women.naming_words = "other words"
+    women.save()
+    benign, toxic = run.cells.order_by("label")
+    assert (benign.label, benign.places, benign.stored, len(benign.demonstrations)) == ("benign", 17, 0, 7)
+    assert (toxic.label, toxic.places, toxic.near_duplicate) == ("toxic", 2, None)
+    assert toxic.demonstrations == [f"placeholder {letter}" for letter in "abcde"]
+    assert toxic.naming_words == "woman women female females girl girls lady ladies"
+
+
+def test_ten_thousand_statements_of_each_of_26_sets_are_ordered_in_a_few_queries(django_assert_max_num_queries):
+    groups = list(TargetGroup.objects.all())
+    for group in groups:
+        for label in ("benign", "toxic"):
+            make_demonstrations(group, label=label)
+    with django_assert_max_num_queries(20):
+        run = start([Cell(group, label, 10_000) for group in groups for label in ("benign", "toxic")])
+    assert (run.cells.count(), run.chunks.count(), run.progress()["wanted"]) == (26, 16_250, 260_000)
+
+
+def test_who_started_what_is_in_the_audit_trail(women):
+    researcher = get_user_model().objects.create(username="ada")
+    run = start([Cell(women, "benign", 3)], method="paired", classifier="toy classifier", created_by=researcher)
+    entry = AuditEntry.objects.get()
+    assert (entry.act, entry.by, entry.subject) == ("run started", researcher, f"run {run.pk}")
+    assert entry.details == {"statements": 6, "method": "paired", "sets": ["benign women"], "repeats": None}
+
+
+def test_who_paused_resumed_and_cancelled_is_in_the_audit_trail():
+    researcher = get_user_model().objects.create(username="ada")
+    run = make_run()
+    pause_run(run_id=run.pk, by=researcher)
+    resume_run(run=run)
+    cancel_run(run=run, by=researcher)
+    cancel_run(run=run, by=researcher)
+    noted = AuditEntry.objects.filter(subject=f"run {run.pk}").order_by("pk").values_list("act", "by__username")
+    assert list(noted) == [
+        ("run started", None),
+        ("run paused", "ada"),
+        ("run resumed", None),
+        ("run cancelled", "ada"),
+    ]
 
 
 def test_a_worker_is_woken_once_the_run_is_stored(women, sent, django_capture_on_commit_callbacks):
@@ -181,6 +229,21 @@ def test_one_bad_group_refuses_the_whole_run(women):
     asian = make_group("asian", name="Asian")
     assert refusal(NotEnoughDemonstrations, cells=[Cell(women, "benign", 1), Cell(asian, "benign", 1)]) == (
         "A prompt needs 5 demonstrations and the benign set of Asian has 0. Add 5 more."
+    )
+
+
+def test_every_set_that_is_too_small_is_named(women):
+    asian = make_group("asian", name="Asian")
+    cells = [Cell(women, "toxic", 1), Cell(women, "benign", 1), Cell(asian, "benign", 1)]
+    assert refusal(NotEnoughDemonstrations, cells=cells) == (
+        "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more. "
+        "A prompt needs 5 demonstrations and the benign set of Asian has 0. Add 5 more."
+    )
+
+
+def test_a_set_is_chosen_once(women):
+    assert refusal(cells=[Cell(women, "benign", 1), Cell(women, "benign", 2)]) == (
+        "The benign set of Women is chosen twice. Choose it once."
     )
 
 
@@ -244,15 +307,13 @@ def test_what_a_method_cannot_do_is_refused_in_a_sentence(women, options, senten
     assert not GenerationRun.objects.exists()
 
 
-def test_alice_does_not_go_in_both_directions_at_once(women):
+def test_a_direction_that_is_given_must_be_that_of_all_labels(women):
     make_demonstrations(women, label="toxic")
     cells = [Cell(women, "benign", 1), Cell(women, "toxic", 1)]
-    assert refusal(cells=cells, method="alice", classifier="toy classifier") == (
-        "ALICE works in one direction: start a run for benign prompts and one for toxic ones."
-    )
     assert refusal(cells=cells, method="alice", classifier="toy classifier", alice=FALSE_POSITIVES) == (
         "False positives are sought from benign prompts, not from toxic ones. For toxic prompts choose false negatives."
     )
+    assert start(cells, method="alice", classifier="toy classifier").cells.count() == 2
 
 
 @pytest.mark.parametrize("size", [0, -1])
@@ -376,35 +437,32 @@ def test_a_run_is_finished_when_none_of_its_chunks_is_left():
 # --- Progress ---------------------------------------------------------------------------
 
 
-def test_progress_counts_what_is_wanted_stored_and_was_drawn_again():
-    run = make_run(count=20)
-    run.chunks.filter(index=0).update(empty=1, duplicate=2, copy=3, decoding_seconds=4.0)
-    run.chunks.filter(index=1).update(empty=10, duplicate=20, copy=30, decoding_seconds=1.0)
-    for position in range(5):
-        make_generation(run=run, chunk=run.chunks.first(), position=position)
+def test_progress_adds_up_the_cells():
+    run = make_run(count=20, slugs=("women", "asian"))
+    counts = {"stored": 5, "empty": 1, "duplicate": 2, "copy": 3, "decoding_seconds": 4.0}
+    run.cells.filter(group__slug="women").update(**counts)
+    run.cells.filter(group__slug="asian").update(**counts | {"stored": 3, "copy": 30})
     assert run.progress() == {
-        "wanted": 20,
-        "stored": 5,
-        "percent": 25,
-        "drawn_again_empty": 11,
-        "drawn_again_duplicate": 22,
+        "wanted": 40,
+        "stored": 8,
+        "percent": 20,
+        "drawn_again_empty": 2,
+        "drawn_again_duplicate": 4,
         "drawn_again_copy": 33,
-        "seconds": 5.0,
+        "near_duplicates": None,
+        "seconds": 8.0,
         "workers": 0,
         "classifier_runs": 0,
         "classifier_runs_a_statement": None,
         "statements_a_second": 1.0,
-        "seconds_left": 15.0,
+        "statements_a_minute": None,
+        "seconds_left": 32.0,
     }
 
 
 def test_of_a_paired_run_both_statements_of_a_place_count_and_the_classifier_s_runs_are_those_of_alice():
     run = make_run(count=20, method="paired")
-    first = run.chunks.first()
-    run.chunks.filter(index=0).update(classifier_runs=600, decoding_seconds=3.0)
-    for position in range(3):
-        for method in ("topk", "alice"):
-            make_generation(run=run, chunk=first, position=position, method=method)
+    run.cells.update(classifier_runs=600, decoding_seconds=3.0, stored=6)
     progress = run.progress()
     assert (progress["wanted"], progress["stored"], progress["percent"]) == (40, 6, 15)
     assert (progress["statements_a_second"], progress["classifier_runs_a_statement"]) == (2.0, 200.0)
@@ -413,15 +471,26 @@ def test_of_a_paired_run_both_statements_of_a_place_count_and_the_classifier_s_r
 
 def test_the_time_left_is_shared_by_the_workers_that_hold_a_chunk_now():
     run = make_run(count=80)
-    first = run.chunks.first()
-    run.chunks.filter(index=0).update(decoding_seconds=16.0, finished_at=timezone.now())
-    for position in range(16):
-        make_generation(run=run, chunk=first, position=position)
+    run.cells.update(decoding_seconds=16.0, stored=16)
     now = timezone.now()
+    run.chunks.filter(index=0).update(finished_at=now)
     for index, ends in ((1, now + timedelta(minutes=1)), (2, now + timedelta(minutes=1)), (3, now - timedelta(1))):
         run.chunks.filter(index=index).update(lease_token=uuid4(), lease_expires_at=ends)
     progress = run.progress()
     assert (progress["workers"], progress["statements_a_second"], progress["seconds_left"]) == (2, 1.0, 32.0)
+
+
+def test_what_was_written_in_the_last_five_minutes_is_told_by_the_minute():
+    run = make_run(count=160, method="paired")
+    now = timezone.now()
+    run.chunks.filter(index__lt=4).update(finished_at=now - timedelta(hours=1))
+    run.chunks.filter(index__in=(4, 6)).update(finished_at=now - timedelta(minutes=2))
+    run.chunks.filter(index=5).update(lease_token=uuid4(), lease_expires_at=now + timedelta(minutes=1))
+    assert run.progress()["statements_a_minute"] == pytest.approx(2 * 2 * 16 / 5, rel=0.01)
+    run.started_at = now - timedelta(minutes=4)
+    assert run.progress()["statements_a_minute"] == pytest.approx(2 * 2 * 16 / 4, rel=0.01)
+    run.chunks.filter(index__in=(4, 6)).update(finished_at=now - timedelta(minutes=6))
+    assert run.progress()["statements_a_minute"] is None
 
 
 def test_before_the_first_chunk_is_stored_there_is_no_rate():
@@ -432,8 +501,7 @@ def test_before_the_first_chunk_is_stored_there_is_no_rate():
 
 def test_an_ended_run_has_no_time_left():
     run = make_run(count=20)
-    run.chunks.update(decoding_seconds=1.0)
-    make_generation(run=run, chunk=run.chunks.first(), position=0)
+    run.cells.update(decoding_seconds=1.0, stored=1)
     cancel_run(run=run)
     run.refresh_from_db()
     assert run.progress()["seconds_left"] is None
@@ -441,17 +509,29 @@ def test_an_ended_run_has_no_time_left():
 
 def test_a_run_that_is_not_complete_is_never_at_a_hundred_percent():
     run = make_run(count=300)
-    first = run.chunks.first()
-    for position in range(299):
-        make_generation(run=run, chunk=first, position=position)
+    run.cells.update(stored=299)
     assert run.progress()["percent"] == 99
 
 
-@pytest.mark.parametrize("count", [1, 100])
-def test_progress_takes_two_queries_for_any_number_of_statements(count, django_assert_num_queries):
+@pytest.mark.parametrize("count", [1, 20_000])
+def test_progress_takes_three_queries_for_any_number_of_statements(count, django_assert_num_queries):
     run = make_run(count=count)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         run.progress()
+
+
+def test_progress_reads_as_many_rows_of_a_large_run_as_of_one_a_tenth_as_large():
+    """Of its chunks only those in hand and just before them, however many are done or to come."""
+    for count in (4_000, 40_000):
+        run = make_run(count=count)
+        now = timezone.now()
+        run.chunks.filter(index__lt=count // 32).update(finished_at=now)
+        with CaptureQueriesContext(connection) as queries:
+            run.progress()
+            assert len(run.last_finished_chunks()) == (125 if count == 4_000 else 200)
+        chunks = [query["sql"] for query in queries if "generationchunk" in query["sql"]]
+        assert chunks
+        assert all("LIMIT 200" in sql for sql in chunks)
 
 
 def test_open_runs_are_the_queued_and_the_running():

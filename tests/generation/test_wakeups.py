@@ -42,12 +42,15 @@ def test_a_wake_up_names_the_run_and_expires(monkeypatch, wake):
     assert sent == [(("generation.work_on_run", [12]), {"queue": "generation", "expires": 30})]
 
 
-def test_the_periodic_task_wakes_workers_for_the_runs_that_wait_and_no_others(sent, django_capture_on_commit_callbacks):
+def test_the_periodic_task_wakes_workers_for_the_runs_that_wait_and_has_ended_ones_counted(sent, django_capture_on_commit_callbacks):
     waiting, cancelled = make_run(), make_run()
     cancel_run(run=cancelled)
     with django_capture_on_commit_callbacks(execute=True):
         tasks.wake_open_runs()
-    assert sent == [("generation.work_on_run", [waiting.pk], "generation")]
+    assert sent == [
+        ("generation.work_on_run", [waiting.pk], "generation"),
+        ("generation.count_near_duplicates", [cancelled.pk], "default"),
+    ]
 
 
 def test_a_worker_that_starts_wakes_workers_for_the_runs_that_wait(sent, django_capture_on_commit_callbacks):

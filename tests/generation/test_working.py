@@ -143,6 +143,7 @@ def test_the_run_notes_what_it_was_worked_on_with():
     run = make_run(count=1)
     work(run)
     assert run.environment == {
+        "humanval": "0.1.0",
         "language_model_revision": "toy 1",
         "device": "cpu",
         "dtype": "float32",
@@ -260,6 +261,21 @@ def test_words_that_name_the_group_may_be_taken_from_the_prompt(toy, allowed, te
     assert texts(run) == [text]
 
 
+def test_words_that_name_the_group_are_those_of_the_start_or_where_none_were_kept_those_of_now():
+    run = make_run(method="alice")
+    group = make_group()
+    group.naming_words = "words of now"
+    group.save()
+
+    def words():
+        cell = working.cell_of(run=run, group_id=group.pk, label="benign")
+        return working.decoder_for(cell=cell).group_words
+
+    assert words() == ["woman", "women", "female", "females", "girl", "girls", "lady", "ladies"]
+    run.cells.update(demonstrations=[])  # a run that had ended before they were kept
+    assert words() == ["words", "of", "now"]
+
+
 # --- Drawing again ----------------------------------------------------------------------
 
 
@@ -284,9 +300,9 @@ def test_capitals_that_databases_lower_in_different_ways_are_drawn_again_too(toy
 def test_a_text_that_another_worker_stores_meanwhile_is_drawn_again(monkeypatch):
     run = make_run(count=32)
     first, second = (lease_next_chunk(run_id=run.pk) for _ in range(2))
+    cell = run.cells.get()
     drawn_first, drawn_second = (
-        working.draw_chunk(chunk=chunk, decoder=working.decoder_for(run=run, group=chunk.group))
-        for chunk in (first, second)
+        working.draw_chunk(chunk=chunk, cell=cell, decoder=working.decoder_for(cell=cell)) for chunk in (first, second)
     )
 
     def draw_while_the_other_worker_stores(**_):
@@ -443,7 +459,7 @@ def test_a_worker_whose_database_went_away_leaves_the_run_open_for_the_next(toy)
 def test_the_task_tries_again_when_the_database_is_away(monkeypatch):
     calls = []
 
-    def away_twice(*, run_id, is_stopping):
+    def away_twice(*, run_id, is_stopping, between_chunks):
         calls.append(run_id)
         if len(calls) < 3:
             raise OperationalError("server closed the connection unexpectedly")
@@ -636,11 +652,57 @@ def test_what_was_stored_before_a_failure_stays(monkeypatch):
     assert (run.state, run.generations.count()) == ("failed", 16)
 
 
-def test_demonstrations_retired_after_the_start_fail_the_run_with_what_to_do():
+def test_a_set_that_changes_after_the_start_changes_nothing():
+    undisturbed, disturbed = make_run(count=20), make_run(count=20)
+    work(undisturbed)
+    Demonstration.objects.filter(text__startswith="the ").update(retired_at=timezone.now())
+    make_demonstrations(texts=["a demonstration of later"])
+    work(disturbed)
+    assert (disturbed.state, texts(disturbed)) == ("finished", texts(undisturbed))
+
+
+def test_a_run_of_before_whose_set_was_empty_already_fails_with_what_to_do():
     run = make_run()
-    Demonstration.objects.update(retired_at=timezone.now())
+    run.cells.update(demonstrations=[])
     work(run)
     assert run.failure == "A prompt needs 5 demonstrations and the benign set of Women has 0. Add 5 more."
+
+
+def test_alice_seeks_from_each_label_what_its_prompts_are_not(toy):
+    toy.model = moody()
+    run = make_run(labels=("benign", "toxic"), method="alice", alice=replace(QUICK, direction=None))
+    work(run)
+    assert run.state == "finished"
+    for cell in run.cells.all():
+        decoder = working.decoder_for(cell=working.cell_of(run=run, group_id=cell.group_id, label=cell.label))
+        assert decoder.parameters["alice"].sought_class == {"benign": "toxic", "toxic": "benign"}[cell.label]
+    from_benign, from_toxic = (
+        sum(run.generations.filter(label=label).values_list("toxic_prob", flat=True)) for label in ("benign", "toxic")
+    )
+    assert from_benign > from_toxic
+
+
+def test_a_run_of_before_that_stored_its_direction_goes_on(toy):
+    toy.model = moody()
+    new, old = make_run(method="alice", alice=QUICK), make_run(method="alice", alice=QUICK)
+    old.parameters["alice"]["direction"] = "false_positives"
+    old.save()
+    work(new)
+    work(old)
+    assert (old.state, texts(old)) == ("finished", texts(new))
+
+
+def test_each_cell_counts_what_was_stored_of_it_and_drawn_again(toy):
+    toy.model = toys.sayings(*(f"day {day} was dry" for day in range(40)))
+    run = make_run(count=17, slugs=("women", "asian"))
+    work(run)
+    assert run.state == "finished"
+    for cell in run.cells.all():
+        chunks = run.chunks.filter(group=cell.group)
+        assert cell.stored == run.generations.filter(group=cell.group).count() == 17
+        assert cell.duplicate == sum(chunk.duplicate for chunk in chunks)
+        assert cell.decoding_seconds == pytest.approx(sum(chunk.decoding_seconds for chunk in chunks))
+    assert run.progress()["drawn_again_duplicate"] > 0
 
 
 def test_an_error_nobody_thought_of_is_on_the_run_s_page_and_in_the_log(toy):

@@ -245,6 +245,7 @@ def test_two_workers_share_a_run_and_a_cancelled_run_is_left_for_the_next(surrou
     short = order(6, seed=8)
     surroundings.wait_until(lambda: state_of(short) == "finished", run=short)
     assert_complete(short, count=6)
+    assert (short.cells.get().stored, long.cells.get().stored) == (6, len(kept))
     assert (state_of(long), stored(long)) == ("cancelled", kept)
     assert long.chunks.filter(leases=0).count() > 80
 

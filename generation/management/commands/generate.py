@@ -3,13 +3,14 @@
 import json
 import math
 import time
+from pathlib import Path
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from generation import runs, working
+from generation import repeating, runs, working
 from generation.models import Generation, GenerationRun, Label, Method, Precision, RunMethod, RunState, TargetGroup
-from generation.parameters import AliceParameters, Direction, TopKParameters
+from generation.parameters import AliceParameters, TopKParameters
 from generation.prompting import NotEnoughDemonstrations
 
 FORMATS = ("jsonl", "text")
@@ -34,27 +35,43 @@ FLAGS = {
 }
 
 
+OF_A_NEW_RUN = (
+    "group", "label", "method", "count", "seed", "model", "precision", "temperature", "max_new_tokens",
+    *FLAGS[Method.TOPK], *FLAGS[Method.ALICE], "classifier",
+)  # fmt: skip
+
+
 class Command(BaseCommand):
     help = "Write statements with the language model and print them; they are stored as a run like any other."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("--group", required=True, action="append", help="slug of a target group; may be repeated")
-        parser.add_argument("--label", default=Label.BENIGN, help="benign or toxic: the demonstrations to draw from")
+        self.parser = parser
+        parser.add_argument("--group", action="append", help="slug of a target group; may be repeated")
+        parser.add_argument(
+            "--label",
+            action="append",
+            help="benign or toxic: the demonstrations to draw from; may be repeated (benign)",
+        )
         parser.add_argument("--method", default=RunMethod.TOPK, help="topk, alice, or paired: both from each prompt")
-        parser.add_argument("--count", type=int, default=5, help="statements a group; of a paired run, pairs")
+        parser.add_argument("--count", type=int, default=5, help="statements a group and label; of a paired run, pairs")
         parser.add_argument("--seed", type=int, help="repeats a run exactly; drawn at random if not given")
         parser.add_argument("--model", default=settings.LANGUAGE_MODEL, help="language model")
         parser.add_argument("--precision", default=Precision.FLOAT32, help="float32 or bfloat16")
         parser.add_argument("--temperature", type=float, default=TopKParameters.temperature)
         parser.add_argument("--max-new-tokens", type=int, default=TopKParameters.max_new_tokens)
         parser.add_argument("--format", default="jsonl", help="jsonl (one JSON object a line) or text")
+        parser.add_argument(
+            "--repeat",
+            metavar="RUN",
+            help="number of a run, or the file with its settings: the same again; no other option goes with it",
+        )
         topk = parser.add_argument_group("top-k", "Refused for --method alice.")
         topk.add_argument("-k", type=int, help=f"tokens to choose from ({TopKParameters.k})")
         alice = parser.add_argument_group("ALICE", "Refused for --method topk. In brackets what is taken otherwise.")
         alice.add_argument("--classifier", help=f"the classifier that votes ({settings.CLASSIFIER})")
         alice.add_argument(
             "--direction",
-            help="false_positives from benign prompts, false_negatives from toxic ones (what the label allows)",
+            help="false_positives from benign prompts, false_negatives from toxic ones (what each label allows)",
         )
         for flag, parameter, words in (
             ("--lambda-lm", "lm_weight", "weight of the language model's vote, λ_L"),
@@ -82,28 +99,53 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options) -> None:
-        known(options["label"], Label.values, what="label")
-        known(options["method"], RunMethod.values, what="method")
         known(options["format"], FORMATS, what="format")
-        groups = {group.slug: group for group in TargetGroup.objects.all()}
-        for slug in options["group"]:
-            known(slug, groups, what="group")
-        refuse_unused(options)
         try:
-            run = runs.start_run(
-                cells=[runs.Cell(groups[slug], options["label"], options["count"]) for slug in options["group"]],
-                language_model=options["model"],
-                method=options["method"],
-                seed=options["seed"],
-                precision=options["precision"],
-                wake=False,
-                **parameters(options),
-            )
+            run = self.repeated(options) if options["repeat"] else self.ordered(options)
         except (NotEnoughDemonstrations, ValueError) as error:
             raise CommandError(str(error), returncode=WRONG_ARGUMENT) from error
         self.work(run)
         for generation in run.generations.select_related("prompt", "group").order_by("chunk__index", "position", "pk"):
             self.stdout.write(line(generation) if options["format"] == "jsonl" else generation.text)
+
+    def ordered(self, options: dict) -> GenerationRun:
+        """A new run of what the options say."""
+        labels = options["label"] or [Label.BENIGN.value]
+        for label in labels:
+            known(label, Label.values, what="label")
+        known(options["method"], RunMethod.values, what="method")
+        if not options["group"]:
+            raise CommandError("Name a group with --group, or a run with --repeat.", returncode=WRONG_ARGUMENT)
+        groups = {group.slug: group for group in TargetGroup.objects.all()}
+        for slug in options["group"]:
+            known(slug, groups, what="group")
+        refuse_unused(options)
+        return runs.start_run(
+            cells=[runs.Cell(groups[slug], label, options["count"]) for slug in options["group"] for label in labels],
+            language_model=options["model"],
+            method=options["method"],
+            seed=options["seed"],
+            precision=options["precision"],
+            wake=False,
+            **parameters(options),
+        )
+
+    def repeated(self, options: dict) -> GenerationRun:
+        """A run like that of a number or a file."""
+        flags = {action.dest: action.option_strings[-1] for action in self.parser._actions if action.option_strings}
+        for name in OF_A_NEW_RUN:
+            if options[name] != self.parser.get_default(name):
+                raise CommandError(
+                    f"{flags[name]} does not go with --repeat, which takes everything from the run. Leave it out.",
+                    returncode=WRONG_ARGUMENT,
+                )
+        name = options["repeat"]
+        if not name.isdecimal():
+            return repeating.repeat_recipe(read(Path(name)), wake=False)
+        run = GenerationRun.objects.filter(pk=int(name)).first()
+        if run is None:
+            raise ValueError(f"There is no run {name}.")
+        return repeating.repeat_run(run=run, wake=False)
 
     def work(self, run: GenerationRun) -> None:
         """Work on the run until it ends; if it fails, is paused or interrupted, say so and end with status 1."""
@@ -119,6 +161,16 @@ class Command(BaseCommand):
         run.refresh_from_db()
         if run.state != RunState.FINISHED:
             raise CommandError(f"Run {run.pk} is {run.get_state_display()}. {run.failure}".strip())
+
+
+def read(file: Path) -> dict:
+    """The JSON in a file. Raises ``ValueError``."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ValueError(f"{file} is not JSON: {error}.") from error
 
 
 def known(value: str, choices, *, what: str) -> None:
@@ -154,7 +206,7 @@ def parameters(options: dict) -> dict:
     if Method.TOPK in used:
         chosen["topk"] = TopKParameters(**own[Method.TOPK])
     if Method.ALICE in used:
-        chosen["alice"] = AliceParameters(**{"direction": Direction.for_label(options["label"])} | own[Method.ALICE])
+        chosen["alice"] = AliceParameters(**own[Method.ALICE])
         chosen["classifier"] = settings.CLASSIFIER if options["classifier"] is None else options["classifier"]
     return chosen
 

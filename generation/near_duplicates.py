@@ -1,0 +1,84 @@
+"""Statements that say nearly what an earlier one says. Pure."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+SIMILAR_FROM = Fraction(7, 10)  # a fraction, so that what is exactly as similar counts
+WORD = re.compile(r"\w+")
+
+DEFINITION = (
+    "A statement is a near-duplicate if it shares at least 70 % of its pairs of neighbouring words with an earlier "
+    "statement of the run (Jaccard similarity of the two sets of pairs; case and punctuation do not count)."
+)
+
+
+def near_duplicates(texts: Iterable[str], *, similar_from: Fraction = SIMILAR_FROM) -> list[bool]:
+    """(N,) whether each text is a near-duplicate of an earlier one.
+
+    Two texts are near-duplicates if the Jaccard similarity |A ∩ B| / |A ∪ B| of their sets of word pairs
+    (``word_pairs``) is at least ``similar_from``, above 0 and up to 1. A text without words is none.
+    Exact: two sets that are so similar share one of their rarest pairs (prefix filtering; Bayardo, Ma and
+    Srikant 2007, Xiao et al. 2008), so that only those which do are compared.
+
+    >>> near_duplicates(["The tide was low today.", "a cat slept", "the tide was low today!"])
+    [False, False, True]
+    """
+    if not 0 < similar_from <= 1:
+        raise ValueError(f"similar_from must be above 0 and at most 1, not {similar_from}.")
+    rows = _by_rarity([word_pairs(text) for text in texts])
+    sets = [frozenset(row) for row in rows]
+    having: dict[int, list[int]] = defaultdict(list)  # the earlier texts that have a pair among their rarest
+    found = []
+    for number, (row, pairs) in enumerate(zip(rows, sets, strict=True)):
+        rarest = row[: len(row) - ceil(similar_from * len(row)) + 1]
+        found.append(_has_a_similar_one(pairs, rarest, sets, having, similar_from))
+        for pair in rarest:
+            having[pair].append(number)
+    return found
+
+
+def word_pairs(text: str) -> set[tuple[str, ...]]:
+    """The pairs of neighbouring words of a text in lower case; of a single word, that word.
+
+    >>> sorted(word_pairs("Rain, rain: go away"))
+    [('go', 'away'), ('rain', 'go'), ('rain', 'rain')]
+    """
+    words = WORD.findall(text.lower())
+    return set(pairwise(words)) if len(words) > 1 else {(word,) for word in words}
+
+
+def _has_a_similar_one(
+    pairs: frozenset[int],
+    rarest: Sequence[int],
+    sets: Sequence[frozenset[int]],
+    having: dict[int, list[int]],
+    similar_from: Fraction,
+) -> bool:
+    size = len(pairs)
+    least, most = ceil(similar_from * size), int(size / similar_from)
+    of, enough = similar_from.denominator, similar_from.numerator
+    compared: set[int] = set()
+    for pair in rarest:
+        for other in having.get(pair, ()):
+            if other in compared:
+                continue
+            compared.add(other)
+            theirs = sets[other]
+            if least <= len(theirs) <= most:
+                shared = len(pairs & theirs)
+                if of * shared >= enough * (size + len(theirs) - shared):
+                    return True
+    return False
+
+
+def _by_rarity(sets: Sequence[set[tuple[str, ...]]]) -> list[list[int]]:
+    """Each set as numbers of its pairs, the rarest first; a pair has the same number in all."""
+    counts = Counter(pair for pairs in sets for pair in pairs)
+    number = {
+        pair: place for place, (pair, _) in enumerate(sorted(counts.items(), key=lambda item: (item[1], item[0])))
+    }
+    return [sorted(number[pair] for pair in pairs) for pairs in sets]

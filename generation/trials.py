@@ -1,0 +1,211 @@
+"""Asking for fresh responses to a prompt drawn from a set, taking the trial up, and storing what was written."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
+from django.utils import timezone
+
+from generation.auditing import note
+from generation.demonstrating import set_name
+from generation.drawing import Output
+from generation.models import Demonstration, Prompt, Response, TargetGroup, Trial
+from generation.naming import names_group
+from generation.parameters import TopKParameters
+from generation.prompting import build_prompt, check_enough, draw_demonstrations, prompt_lines
+from generation.runs import check_models
+from generation.wakeups import wake_worker_for_trial
+
+COUNT = 8
+MOST_AT_ONCE = 50
+MAX_LEASES = 3
+DRAWN_SEED_LIMIT = 2**31
+STOPPED_EACH_TIME = (
+    "Its worker stopped {leases} times before the end. See the workers' logs; a machine short of memory does this."
+)
+
+log = structlog.get_logger(__name__)
+
+
+class PromptOutOfDate(ValueError):
+    """A demonstration of the prompt was edited or retired since."""
+
+
+class TrialLost(RuntimeError):
+    """Somebody else finished the trial."""
+
+
+@transaction.atomic
+def ask(
+    *,
+    group: TargetGroup,
+    label: str,
+    by,
+    count: int = COUNT,
+    parameters: TopKParameters | None = None,
+    language_model: str = "",
+    seed: int | None = None,
+) -> Trial:
+    """Draw a prompt from a set and have ``count`` responses to it written by top-k.
+
+    The seed decides the prompt and the responses; left out, one is drawn. Raises ``NotEnoughDemonstrations``
+    and ``ValueError`` for what cannot be done.
+    """
+    seed = _seed() if seed is None else seed
+    by_text = {demonstration.text: demonstration for demonstration in Demonstration.objects.usable(group, label)}
+    check_enough(list(by_text), of=set_name(group, label))
+    drawn = draw_demonstrations(list(by_text), seed=seed)
+    prompt, _ = Prompt.objects.get_or_create(group=group, label=label, text=build_prompt(drawn))
+    return _ask(
+        prompt,
+        [by_text[text] for text in drawn],
+        by=by,
+        count=count,
+        parameters=asdict(parameters or TopKParameters()),
+        language_model=language_model or settings.LANGUAGE_MODEL,
+        seed=seed,
+    )
+
+
+@transaction.atomic
+def ask_again(*, trial: Trial, by, seed: int | None = None) -> Trial:
+    """Have as many other responses to the prompt of a trial written. Raises ``PromptOutOfDate``."""
+    members = list(trial.demonstrations.filter(retired_at=None))
+    if sorted(member.text for member in members) != sorted(prompt_lines(trial.prompt.text)):
+        raise PromptOutOfDate(
+            "A demonstration in this prompt was edited or retired since. Draw another prompt from the set."
+        )
+    return _ask(
+        trial.prompt,
+        members,
+        by=by,
+        count=trial.count,
+        parameters=trial.parameters,
+        language_model=trial.language_model,
+        seed=_seed() if seed is None else seed,
+    )
+
+
+def ask_another(*, trial: Trial, by) -> Trial:
+    """Draw another prompt from the set of a trial and have as many responses written in the same way.
+
+    Raises ``NotEnoughDemonstrations``.
+    """
+    return ask(
+        group=trial.group,
+        label=trial.label,
+        by=by,
+        count=trial.count,
+        parameters=TopKParameters(**trial.parameters),
+        language_model=trial.language_model,
+    )
+
+
+def _ask(prompt: Prompt, members: Iterable[Demonstration], *, by, count: int, **how) -> Trial:
+    if not 1 <= count <= MOST_AT_ONCE:
+        raise ValueError(f"Ask for 1 to {MOST_AT_ONCE} responses at a time, not for {count}.")
+    check_models("topk", language_model=how["language_model"], classifier="", precision="float32")
+    trial = Trial.objects.create(
+        group=prompt.group, label=prompt.label, prompt=prompt, requested_by=by, count=count, **how
+    )
+    trial.demonstrations.set(members)
+    subject = f"{trial} of {set_name(trial.group, trial.label)}"
+    note("responses asked for", by=by, subject=subject, count=count, language_model=trial.language_model)
+    log.info("responses_asked_for", trial=trial.pk, count=count)
+    wake_worker_for_trial(trial.pk)
+    return trial
+
+
+@transaction.atomic
+def ask_for_it_again(*, trial: Trial, by) -> bool:
+    """Have a trial that failed tried anew. Return whether it had failed."""
+    failed = Trial.objects.filter(pk=trial.pk).exclude(failure="")
+    changed = failed.update(finished_at=None, failure="", leases=0, requested_at=timezone.now())
+    if changed:
+        subject = f"{trial} of {set_name(trial.group, trial.label)}"
+        note("responses asked for", by=by, subject=subject, count=trial.count, language_model=trial.language_model)
+        wake_worker_for_trial(trial.pk)
+    return bool(changed)
+
+
+def lease_trial(*, trial_id: int) -> Trial | None:
+    """Take up a trial, or return ``None`` if it is finished, gone or in other hands.
+
+    One that was taken up ``MAX_LEASES`` times without an end fails: it would stop every worker in turn.
+    """
+    taken = Trial.objects.waiting().filter(pk=trial_id)
+    if not taken.update(lease_expires_at=_lease_end(), leases=F("leases") + 1):
+        return None
+    trial = Trial.objects.select_related("prompt", "group").get(pk=trial_id)
+    if trial.leases > MAX_LEASES:
+        fail_trial(trial=trial, reason=STOPPED_EACH_TIME.format(leases=MAX_LEASES))
+        return None
+    return trial
+
+
+def keep_trial(*, trial: Trial) -> None:
+    """Put off the end of a lease once half of it has gone; raise ``TrialLost`` if others were quicker."""
+    if trial.lease_expires_at - timezone.now() > _lease_length() / 2:
+        return
+    end = _lease_end()
+    if not Trial.objects.filter(pk=trial.pk, finished_at=None).update(lease_expires_at=end):
+        raise TrialLost(f"{trial} was finished by somebody else.")
+    trial.lease_expires_at = end
+
+
+def give_back_trial(*, trial: Trial) -> None:
+    """Let others take it up at once; a worker that stops in good order does not count against it."""
+    Trial.objects.filter(pk=trial.pk, finished_at=None).update(
+        lease_expires_at=None, leases=Greatest(F("leases") - 1, 0)
+    )
+
+
+@transaction.atomic
+def store_trial(*, trial: Trial, outputs: Sequence[Output], environment: dict) -> bool:
+    """Store the responses of a trial, all at once. Return whether it was unfinished; if not, nothing is stored."""
+    if not _finish(trial, environment=environment):
+        return False
+    words = trial.group.all_naming_words
+    Response.objects.bulk_create(
+        Response(
+            trial=trial,
+            position=position,
+            text=output.text,
+            tokens=output.tokens,
+            log_prob=output.log_prob,
+            finish_reason=output.finish_reason,
+            mentions_group=names_group(output.text, words),
+        )
+        for position, output in enumerate(outputs)
+    )
+    log.info("trial_stored", trial=trial.pk, responses=len(outputs))
+    return True
+
+
+def fail_trial(*, trial: Trial, reason: str) -> bool:
+    """Note why there are no responses; the trial's page shows the reason. Return whether it was unfinished."""
+    log.warning("trial_failed", trial=trial.pk, reason=reason)
+    return _finish(trial, failure=reason)
+
+
+def _finish(trial: Trial, **found) -> bool:
+    unfinished = Trial.objects.filter(pk=trial.pk, finished_at=None)
+    return bool(unfinished.update(finished_at=timezone.now(), lease_expires_at=None, **found))
+
+
+def _seed() -> int:
+    return secrets.randbelow(DRAWN_SEED_LIMIT)
+
+
+def _lease_length() -> timedelta:
+    return timedelta(seconds=settings.LEASE_SECONDS)
+
+
+def _lease_end():
+    return timezone.now() + _lease_length()
