@@ -175,7 +175,7 @@ def _make_facts() -> QuerySet[HITType]:
         qualification__grants__worker=WORKER
     )
     terms = ("pk", "reward", "daily_cap", "break_after", "check_every", "assignment_duration", "grants_id")
-    return HITType.objects.filter(pk=HIT_TYPE).values(
+    return HITType.objects.filter(pk=HIT_TYPE, imported=False).values(
         *terms,
         consent=Subquery(Consent.objects.in_force().filter(worker=WORKER).values("pk")[:1]),
         open_assignment=Subquery(own.accepted().values("pk")[:1]),

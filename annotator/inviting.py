@@ -53,10 +53,15 @@ def invite(*, note: str = "") -> Invitation:
     return Invitation.objects.create(worker=Worker.objects.create(), note=note)
 
 
+def revoke(*, invitation: Invitation) -> bool:
+    """Let nobody in by the link any more; return whether it was in force. What its worker did is kept."""
+    return bool(Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=timezone.now()))
+
+
 @transaction.atomic
 def replace(*, invitation: Invitation) -> Invitation:
     """Revoke an invitation and make a new one for its worker, who keeps what they have done."""
-    Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=timezone.now())
+    revoke(invitation=invitation)
     return Invitation.objects.create(worker=invitation.worker, note=invitation.note)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 import structlog
+from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest, Now
@@ -29,6 +30,8 @@ BELOW_FLOOR = "of a study that pays less than its wage floor: raise the reward o
 EXPIRED_BEFORE = "expired already"
 IS_A_CHECK = "about a statement with known answers, which has places for everybody: extend it by days alone"
 TOO_MANY_PLACES = f"at the limit: a HIT has at most {UNLIMITED:,} places"
+IMPORTED = "of a study of imported work, which hands nothing out"
+STOPPED = "of a study that was stopped: go on with the study first"
 STILL_EXPIRED = "expired all the same: add days, or nobody can take the new places"
 
 log = structlog.get_logger(__name__)
@@ -42,7 +45,7 @@ class NothingToExtend(ValueError):
 def set_reviewing(*, ids: Iterable[int]) -> Done:
     """Mark reviewable HITs as being under review."""
 
-    def why_not(hit: HIT) -> str:
+    def why_not(hit: HIT, study: HITType) -> str:
         if hit.status == HITStatus.REVIEWABLE:
             return ""
         return DISPOSED if hit.disposed_at else REVIEWED_WHEN_COMPLETE.format(status=hit.status.label)
@@ -56,7 +59,7 @@ def set_reviewable(*, ids: Iterable[int]) -> Done:
     return _update(
         "hits_set_reviewable",
         ids,
-        lambda hit: "" if hit.status == HITStatus.REVIEWING else NOT_UNDER_REVIEW,
+        lambda hit, study: "" if hit.status == HITStatus.REVIEWING else NOT_UNDER_REVIEW,
         reviewing_at=None,
     )
 
@@ -71,7 +74,7 @@ def dispose(*, ids: Iterable[int]) -> Done:
         Assignment.objects.filter(hit__in=hits, status=AssignmentStatus.SUBMITTED).values_list("hit", flat=True)
     )
 
-    def why_not(hit: HIT) -> str:
+    def why_not(hit: HIT, study: HITType) -> str:
         if hit.disposed_at:
             return DISPOSED
         if hit.status not in (HITStatus.REVIEWABLE, HITStatus.REVIEWING):
@@ -85,12 +88,13 @@ def dispose(*, ids: Iterable[int]) -> Done:
 def expire_now(*, ids: Iterable[int]) -> Done:
     """End the lifetime of HITs: nobody can accept them any more; who is at work may finish."""
 
-    def why_not(hit: HIT) -> str:
+    def why_not(hit: HIT, study: HITType) -> str:
         if hit.disposed_at:
             return DISPOSED
         return EXPIRED_BEFORE if hit.expires_at <= timezone.now() else ""
 
-    return _update("hits_expired", ids, why_not, expires_at=Now())
+    # The moment before the first lock: who waited for one of them finds the HIT expired.
+    return _update("hits_expired", ids, why_not, expires_at=TransactionNow())
 
 
 @transaction.atomic
@@ -104,11 +108,13 @@ def extend(*, ids: Iterable[int], places: int = 0, lifetime: timedelta = timedel
 
     underpaid = _underpaid_studies(ids := set(ids))
 
-    def why_not(hit: HIT) -> str:
+    def why_not(hit: HIT, study: HITType) -> str:
         if hit.disposed_at:
             return DISPOSED
         if hit.hit_type_id in underpaid:
             return BELOW_FLOOR
+        if study.stopped_at:
+            return STOPPED
         if hit.is_check and places:
             return IS_A_CHECK
         return TOO_MANY_PLACES if hit.max_assignments + places > UNLIMITED else ""
@@ -128,12 +134,16 @@ def _underpaid_studies(ids: set[int]) -> set[int]:
     return {hit_type.pk for hit_type in studies if wages.is_below_floor(hit_type)}
 
 
-def _update(event: str, ids: Iterable[int], why_not: Callable[[HIT], str], **changes) -> Done:
+def _update(event: str, ids: Iterable[int], why_not: Callable[[HIT, HITType], str], **changes) -> Done:
     ids = set(ids)
     changed, left = [], Counter()
-    for hit in _lock(ids):
+    hits = _lock(ids)
+    # Read when the HITs are locked, so that a study that is being stopped is known to be.
+    studies = HITType.objects.in_bulk({hit.hit_type_id for hit in hits})
+    for hit in hits:
         ids.remove(hit.pk)
-        if reason := why_not(hit):
+        study = studies[hit.hit_type_id]
+        if reason := IMPORTED if study.imported else why_not(hit, study):
             left[reason] += 1
         else:
             changed.append(hit.pk)

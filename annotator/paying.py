@@ -107,6 +107,10 @@ def check_bonus(*, worker: Worker, amount: Decimal, reason: str, by: User | None
     """
     if amount <= 0:
         raise ValidationError({"amount": "A bonus is more than 0."})
+    if worker.imported_hash:
+        raise ValidationError(
+            {"worker": f"{worker} stands for somebody whose work was imported: nobody here can pay them."}
+        )
     Worker.objects.select_for_update(no_key=True).get(pk=worker.pk)
     same = Payment.objects.filter(
         worker=worker,
@@ -143,6 +147,8 @@ def top_up(*, hit_type: HITType, by: User | None, agreed: Decimal | None = None)
     ``agreed`` is what a statement needs as it was shown: raises ``CannotTopUp`` if it takes another sum by now.
     """
     hit_type = HITType.objects.select_for_update(no_key=True, of=("self",)).get(pk=hit_type.pk)
+    if hit_type.imported:
+        raise CannotTopUp("Nothing was paid: the work of this study was imported, and paid for where it was done.")
     wage = wages.as_of_now(hit_type)
     _refuse_to_top_up(wage, agreed)
     raises_reward = not wage.enough
@@ -190,7 +196,9 @@ def _underpaid(hit_type: HITType, needed: Decimal) -> QuerySet[Assignment]:
     lacking = ExpressionWrapper(
         Value(needed) - wages.paid_for_assignment(), DecimalField(max_digits=8, decimal_places=2)
     )
-    submitted = Assignment.objects.filter(hit__hit_type=hit_type, status__in=COUNTED_STATUSES)
+    submitted = Assignment.objects.filter(
+        hit__hit_type=hit_type, hit__hit_type__imported=False, status__in=COUNTED_STATUSES
+    )
     # With the reward alone all but the old work is left out before its bonuses are looked up.
     return submitted.filter(reward__lt=needed).annotate(lacking=lacking).filter(lacking__gt=0).order_by()
 

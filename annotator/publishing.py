@@ -8,6 +8,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from annotator import wages
 from annotator.models import HIT, UNLIMITED, HITType
@@ -24,18 +25,23 @@ class KnownAnswersOnly(Exception):
     """A qualification test cannot have statements whose right answers nobody knows."""
 
 
+class StudyClosed(Exception):
+    """The study hands nothing out: it was stopped, or holds imported work; the message says what to do."""
+
+
+class ImportedStudy(StudyClosed):
+    """The study holds work that was done elsewhere."""
+
+
 @transaction.atomic
 def publish(*, hit_type: HITType, generations: Iterable[Generation]) -> int:
     """Make one HIT of each statement, skipping those the study has; return how many were made.
 
     Skipped as well are those with known answers in this study: they test the annotators.
-    Raises ``KnownAnswersOnly`` or ``wages.PayTooLow``.
+    Raises ``KnownAnswersOnly``, ``StudyClosed`` or ``wages.PayTooLow``.
     """
-    if hit_type.is_test:
-        raise KnownAnswersOnly(
-            f"“{hit_type}” is a qualification test: choose its statements among those with known answers. "
-            "Publish others in a study without a qualification to earn."
-        )
+    lock_open_study(hit_type)
+    refuse_test(hit_type)
     wages.refuse_below_floor(hit_type)
     known = set(hit_type.known_answers.values_list("generation", flat=True))
     return _make_hits(
@@ -49,7 +55,7 @@ def publish_known_answers(*, hit_type: HITType) -> int:
     """Offer the study's statements with known answers from now on, and no others; return how many HITs were made.
 
     Everybody may judge them. One that is judged in this study already, without being a check, stays
-    as it is. Raises ``wages.PayTooLow``.
+    as it is. Raises ``wages.PayTooLow`` or ``StudyClosed``.
     """
     chosen = list(hit_type.known_answers.order_by("pk").values_list("generation", flat=True))
     checks = hit_type.hits.filter(is_check=True, disposed_at=None)
@@ -57,9 +63,27 @@ def publish_known_answers(*, hit_type: HITType) -> int:
     _expire(checks.exclude(generation__in=chosen).filter(expires_at__gt=now), at=now)
     if not chosen:
         return 0
+    return _offer_known_answers(hit_type, chosen)
+
+
+@transaction.atomic
+def make_missing_known_answers(*, hit_type: HITType) -> int:
+    """Make HITs of the study's known answers that have none, and leave the others as they are; return how many.
+
+    Raises ``wages.PayTooLow`` or ``StudyClosed``.
+    """
+    missing = hit_type.known_answers.exclude(generation__hits__hit_type=hit_type)
+    chosen = list(missing.order_by("pk").values_list("generation", flat=True))
+    return _offer_known_answers(hit_type, chosen) if chosen else 0
+
+
+@transaction.atomic
+def _offer_known_answers(hit_type: HITType, chosen: list[int]) -> int:
+    lock_open_study(hit_type)
     wages.refuse_below_floor(hit_type)
     made = _make_hits(hit_type, chosen, max_assignments=UNLIMITED, is_check=True)
-    _expire(checks.filter(generation__in=chosen), at=now + hit_type.lifetime)
+    offered = hit_type.hits.filter(is_check=True, disposed_at=None, generation__in=chosen)
+    _expire(offered, at=timezone.now() + hit_type.lifetime)
     return made
 
 
@@ -81,12 +105,57 @@ def publish_new_statements() -> int:
     """
     published = HIT.objects.filter(hit_type=OuterRef(OuterRef("pk")), is_check=False, generation__chunk=OuterRef("pk"))
     new = GenerationChunk.objects.filter(run=OuterRef("run"), finished_at__isnull=False).filter(~Exists(published))
-    return sum(_publish_run_if_paid_enough(hit_type) for hit_type in HITType.objects.filter(Exists(new)))
+    open_studies = HITType.objects.filter(Exists(new), stopped_at=None)
+    return sum(_publish_run_if_paid_enough(hit_type) for hit_type in open_studies)
+
+
+def lock_open_study(hit_type: HITType) -> HITType:
+    """The study as it is stored, locked, so that it is not stopped until we are done. Raises ``StudyClosed``."""
+    stored = HITType.objects.select_for_update(no_key=True, of=("self",)).get(pk=hit_type.pk)
+    refuse_closed(stored)
+    return stored
+
+
+def refuse_to_publish(hit_type: HITType) -> None:
+    """Raise what ``publish`` would, whatever the statements."""
+    refuse_closed(hit_type)
+    refuse_test(hit_type)
+    wages.refuse_below_floor(hit_type)
+
+
+def refuse_closed(hit_type: HITType) -> None:
+    """Raise ``StudyClosed`` for a study that was stopped or imported."""
+    refuse_imported(hit_type)
+    if hit_type.stopped_at:
+        raise StudyClosed(
+            f"“{hit_type}” was stopped on {date_format(timezone.localtime(hit_type.stopped_at), 'j F Y, H:i e')}. "
+            "Go on with it first."
+        )
+
+
+def refuse_test(hit_type: HITType) -> None:
+    """Raise ``KnownAnswersOnly`` for a qualification test."""
+    if hit_type.is_test:
+        raise KnownAnswersOnly(
+            f"“{hit_type}” is a qualification test: choose its statements among those with known answers. "
+            "Publish others in a study without a qualification to earn."
+        )
+
+
+def refuse_imported(hit_type: HITType) -> None:
+    """Raise ``ImportedStudy`` for a study of imported work."""
+    if hit_type.imported:
+        raise ImportedStudy(
+            f"“{hit_type}” holds work that was done elsewhere and imported: nothing of it is handed out, paid, stopped "
+            "or extended here. Make a study of your own for new work."
+        )
 
 
 def _publish_run_if_paid_enough(hit_type: HITType) -> int:
     try:
         return publish_run(hit_type=hit_type)
+    except StudyClosed:
+        return 0  # stopped since we looked
     except wages.PayTooLow as refused:
         if cache.add(f"pay_too_low_{hit_type.pk}", True, SAID_EVERY):
             log.warning("not_published", hit_type=hit_type.pk, reason=str(refused))

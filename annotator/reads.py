@@ -183,7 +183,8 @@ def _studies_for(worker: Worker) -> QuerySet[HITType]:
     tests_to_take = HITType.objects.filter(~Exists(taken), grants=OuterRef("pk"))
     lacking = Qualification.objects.exclude(grants__worker=worker).annotate(can_be_earned=Exists(tests_to_take))
     return (
-        HITType.objects.annotate(
+        HITType.objects.filter(imported=False)
+        .annotate(
             is_a_test=Q(grants__isnull=False),
             at_work=Exists(at_work),
             done=_number(submitted.order_by(), by="hit__hit_type"),

@@ -30,6 +30,7 @@ HOLDS_NO_PLACE = "holding no place of its HIT, so that there is none to reopen"
 IS_A_CHECK = "about a statement with known answers, which makes no label and has places for everybody"
 ANSWERS_DELETED = "without answers, which the worker withdrew: that is paid all the same"
 NOT_UNDERSTOOD = "about a text that the worker did not understand, which is paid like any other"
+IMPORTED = "imported, and was decided on where it was done"
 GONE = "not to be found"
 
 COUNTS = "counting as a label again, as the place was still free"
@@ -151,14 +152,14 @@ def _sort_out(ids: Iterable[int], why_not: Callable[[Assignment], str]) -> tuple
     locked = (
         Assignment.objects.filter(pk__in=ids)
         .annotate(rejected_long_ago=Q(decided_at__lt=Now() - SECOND_THOUGHTS))
-        .select_related("hit", "annotation")
+        .select_related("hit__hit_type", "annotation")
         .order_by("pk")
         .select_for_update(no_key=True, of=("self",))
     )
     work, left = [], Counter()
     for assignment in locked:
         ids.remove(assignment.pk)
-        if reason := why_not(assignment):
+        if reason := IMPORTED if assignment.hit.hit_type.imported else why_not(assignment):
             left[reason] += 1
         else:
             work.append(assignment)

@@ -2,7 +2,6 @@
 
 from django import forms
 from django.contrib import admin
-from unfold.admin import ModelAdmin
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
@@ -11,7 +10,7 @@ from unfold.widgets import (
 
 from annotator.models import KnownAnswers
 from annotator.questions import QUESTIONS, Option, Question
-from generation.admin import blurred
+from generation.admin import WorkspaceAdmin, blurred
 from generation.models import Generation, Label, Method, TargetGroup
 
 ONE_STATEMENT = "Choose a statement that there is, or write one: one of the two."
@@ -98,7 +97,7 @@ class KnownAnswersForm(forms.ModelForm, RightAnswers):
 
 
 @admin.register(KnownAnswers)
-class KnownAnswersAdmin(ModelAdmin):
+class KnownAnswersAdmin(WorkspaceAdmin):
     form = KnownAnswersForm
     list_display = ["__str__", "statement", "group_of_statement", "right", "used_in", "note"]
     list_filter = ["generation__group", "generation__method", "studies"]

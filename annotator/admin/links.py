@@ -4,11 +4,11 @@ from django.contrib import admin, messages
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 
 from annotator import inviting
 from annotator.admin.inlines import ReadOnlyInline
 from annotator.models import Invitation, Panel, Worker
+from generation.admin import WorkspaceAdmin
 
 
 def shown_link(address: str) -> str:
@@ -27,7 +27,7 @@ class InvitationInline(ReadOnlyInline):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(ModelAdmin):
+class InvitationAdmin(WorkspaceAdmin):
     list_display = ["worker", "note", "link", "used_at", "revoked_at"]
     list_select_related = ["worker"]
     search_fields = ["worker__pseudonym", "worker__pay_reference", "note"]
@@ -62,7 +62,7 @@ class InvitationAdmin(ModelAdmin):
 
 
 @admin.register(Panel)
-class PanelAdmin(ModelAdmin):
+class PanelAdmin(WorkspaceAdmin):
     list_display = ["name", "joined", "link", "created_at", "revoked_at"]
     search_fields = ["name"]
     fields = ["name", "max_workers", "joined", "link", "created_at", "revoked_at"]

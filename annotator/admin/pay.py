@@ -10,11 +10,10 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
-from unfold.admin import ModelAdmin
 
 from annotator import paying, payout_files
 from annotator.models import Payment, PaymentKind, Payout
-from generation.admin import ReadOnlyAdmin
+from generation.admin import ReadOnlyAdmin, WorkspaceAdmin
 
 
 class BonusForm(forms.ModelForm):
@@ -51,11 +50,13 @@ class InPayout(admin.SimpleListFilter):
         value = self.value() or ""
         if value.isdecimal():
             return queryset.filter(paid_out__payout=value)
-        return queryset.filter(paid_out__isnull=value == "no") if value in ("no", "yes") else queryset
+        if value == "no":
+            return queryset.unpaid()
+        return queryset.exclude(paid_out=None) if value == "yes" else queryset
 
 
 @admin.register(Payment)
-class PaymentAdmin(ModelAdmin):
+class PaymentAdmin(WorkspaceAdmin):
     list_display = ["created_at", "worker", "kind", "amount", "study", "reason", "payout"]
     list_filter = ["kind", InPayout, "created_at"]
     list_select_related = ["worker", "assignment__hit__hit_type", "paid_out"]

@@ -5,7 +5,6 @@ from django.contrib import admin, messages
 from django.db.models import Count, DecimalField, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
@@ -13,6 +12,7 @@ from annotator import qualifying
 from annotator.admin.links import InvitationInline
 from annotator.admin.qualifications import GrantsByHand, GrantToWorkerInline, TestResultInline
 from annotator.models import Assignment, Payment, Qualification, Worker
+from generation.admin import WorkspaceAdmin
 
 (NO_REASON,) = (
     constraint.violation_error_message
@@ -72,7 +72,7 @@ class BlockedFilter(admin.SimpleListFilter):
 
 
 @admin.register(Worker)
-class WorkerAdmin(GrantsByHand, ModelAdmin):
+class WorkerAdmin(GrantsByHand, WorkspaceAdmin):
     form = WorkerForm
     list_display = ["pseudonym", "panel", "pay_reference", "qualified_for", "submitted", "earned", "blocked_at"]
     list_filter = [BlockedFilter, "panel", "qualifications", "created_at"]
@@ -104,11 +104,11 @@ class WorkerAdmin(GrantsByHand, ModelAdmin):
 
     @admin.display(description="waiting for review")
     def waiting(self, worker) -> int:
-        return worker.waiting
+        return worker.assignments.filter(status="submitted").count()
 
     @admin.display
     def rejected(self, worker) -> int:
-        return worker.rejected
+        return worker.assignments.filter(status="rejected").count()
 
     @admin.display(ordering="earned", description="owed or paid")
     def earned(self, worker) -> str:
@@ -153,16 +153,10 @@ class WorkerAdmin(GrantsByHand, ModelAdmin):
 
 def totals_of_workers() -> dict:
     """What a worker did and earned, each counted by itself: joined together they would multiply."""
-    own = Assignment.objects.filter(worker=OuterRef("pk")).order_by().values("worker")
+    own = Assignment.objects.filter(worker=OuterRef("pk"), submitted_at__isnull=False).order_by().values("worker")
     ledger = Payment.objects.filter(worker=OuterRef("pk")).order_by().values("worker")
-
-    def number(**conditions) -> Coalesce:
-        return Coalesce(Subquery(own.filter(**conditions).annotate(number=Count("pk")).values("number")), 0)
-
     return {
-        "submitted": number(submitted_at__isnull=False),
-        "waiting": number(status="submitted"),
-        "rejected": number(status="rejected"),
+        "submitted": Coalesce(Subquery(own.annotate(number=Count("pk")).values("number")), 0),
         "earned": Coalesce(
             Subquery(ledger.annotate(total=Sum("amount")).values("total")), 0, output_field=DecimalField()
         ),

@@ -21,7 +21,7 @@ from annotator.evidence import RECENT, Evidence, evidence_on, tallies
 from annotator.models import Annotation, Assignment, AssignmentStatus, HITType, Worker
 from annotator.questions import QUESTIONS
 from annotator.reviewing import Done
-from generation.admin import ReadOnlyAdmin, blurred
+from generation.admin import COUNTED_UP_TO, BoundedPaginator, ReadOnlyAdmin, blurred, count_up_to
 
 A_PAGE = 20
 LOOKED_THROUGH = 1000
@@ -72,7 +72,10 @@ class QueueForm(forms.Form):
         choices=[(state, label) for state, (label, _) in STATES.items()], required=False, widget=forms.HiddenInput
     )
     study = forms.ModelChoiceField(
-        HITType.objects.all(), required=False, empty_label="All studies", widget=UnfoldAdminSelectWidget
+        HITType.objects.filter(imported=False),
+        required=False,
+        empty_label="All studies",
+        widget=UnfoldAdminSelectWidget,
     )
     worker = forms.CharField(
         required=False, max_length=20, widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "pseudonym"})
@@ -94,7 +97,8 @@ class QueueForm(forms.Form):
         """The work that is asked for: what waits in the order it came, what is decided with the newest first."""
         if not self.is_valid():
             return Assignment.objects.none()
-        queue = Assignment.objects.filter(status=STATES[self.chosen_state][1])
+        # Imported work was decided on where it was done.
+        queue = Assignment.objects.filter(status=STATES[self.chosen_state][1], hit__hit_type__imported=False)
         if study := self.cleaned_data["study"]:
             queue = queue.filter(hit__hit_type=study)
         if worker := self.cleaned_data["worker"]:
@@ -222,7 +226,8 @@ class AssignmentAdmin(ReadOnlyAdmin):
 
 def waiting(request: HttpRequest) -> str:
     """How much there is to review, for the sidebar."""
-    return f"{Assignment.objects.to_review().order_by().count():,}"
+    number = count_up_to(COUNTED_UP_TO + 1, Assignment.objects.to_review())
+    return f"{number:,}" if number <= COUNTED_UP_TO else f"{COUNTED_UP_TO:,}+"
 
 
 def _address_with_nothing_selected(request: HttpRequest) -> str:
@@ -250,7 +255,7 @@ def _queue_shown(form: QueueForm, number: str | None) -> dict:
 
 
 def _page(queue: QuerySet, number: str | None) -> tuple[Page, list[Evidence]]:
-    page = Paginator(queue, A_PAGE).get_page(number)
+    page = BoundedPaginator(queue, A_PAGE).get_page(number)
     return page, evidence_on(page)
 
 

@@ -1,94 +1,38 @@
 """Studies in the workspace, and what they pay an hour."""
 
-from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.forms import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
-from django.utils.html import format_html
-from django.views.decorators.http import require_POST
-from unfold.admin import ModelAdmin
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from annotator import paying, publishing, wages
-from annotator.models import HIT, SUBMITTED_STATUSES, Assignment, HITType, KnownAnswers
+from annotator import paying, publishing, wages, watching
+from annotator.admin import choosing
+from annotator.admin import watching as progress
+from annotator.admin.study_form import ON_WHICH_KNOWN_ANSWERS_REST, StudyForm
+from annotator.models import HITType
+from generation.admin import WorkspaceAdmin
 
-ON_WHICH_PUBLISHING_RESTS = {"reward", "wage_floor", "expected_time", "run", "known_answers"}
-ON_WHICH_KNOWN_ANSWERS_REST = ON_WHICH_PUBLISHING_RESTS | {"lifetime", "grants"}
 REACHED, BELOW = "reached", "below"
-WHERE_TO_MAKE_THEM = {
-    "qualifications": (
-        'There are no qualifications yet, so everybody may work. <a href="{}" class="text-link">Make one</a> '
-        "to leave the study to those who have it.",
-        "admin:annotator_qualification_changelist",
-    ),
-    "known_answers": (
-        'There are no statements with known answers yet. <a href="{}" class="text-link">Make some</a> '
-        "for attention checks and tests.",
-        "admin:annotator_knownanswers_changelist",
-    ),
-}
-"""What is said instead of check boxes as long as there is nothing to tick, and where it leads."""
+NOTHING = "–"
+DIGITS_OF_AN_ID = 18
 NOT_NUMBERS = "What you confirmed cannot be read. Open the study's page again and press its button."
 
 
-class KnownAnswersField(forms.ModelMultipleChoiceField):
-    """Known answers by the number and the note of their statement; its text may hurt."""
-
-    def label_from_instance(self, known: KnownAnswers) -> str:
-        return f"statement {known.generation_id}" + (f": {known.note}" if known.note else "")
-
-
-class StudyForm(forms.ModelForm):
-    """A study; one that pays too little is saved only if nothing of it would be published."""
-
-    known_answers = KnownAnswersField(
-        queryset=KnownAnswers.objects.order_by("-pk"),
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text=HITType._meta.get_field("known_answers").help_text,
-    )
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for name, (said, page) in WHERE_TO_MAKE_THEM.items():
-            if name in self.fields and not self.fields[name].queryset.exists():
-                self.fields[name].help_text = format_html(said, reverse(page))
-
-    def clean(self) -> dict:
-        cleaned = super().clean()
-        wage = self._wage(cleaned)
-        publishes = cleaned.get("run") or cleaned.get("known_answers") or self._is_on_offer()
-        if wage and publishes and not wage.enough and ON_WHICH_PUBLISHING_RESTS & set(self.changed_data):
-            self.add_error("reward", wages.too_low(wage))
-        return cleaned
-
-    def _is_on_offer(self) -> bool:
-        return bool(self.instance.pk) and self.instance.hits.assignable().exists()
-
-    def _wage(self, cleaned: dict) -> wages.Wage | None:
-        """What the study would pay; None while that cannot be told."""
-        pay = {name: cleaned.get(name) for name in ("reward", "wage_floor", "expected_time")}
-        if None in pay.values() or pay["expected_time"] <= timedelta(0):
-            return None
-        return wages.as_of_now(HITType(pk=self.instance.pk, **pay))
-
-
 @admin.register(HITType)
-class HITTypeAdmin(ModelAdmin):
+class HITTypeAdmin(WorkspaceAdmin):
     form = StudyForm
-    list_display = ["title", "reward", "hourly_rate", "floor", "hits_made", "submitted", "run"]
+    list_display = ["title", "state", "hits_made", "filled", "pays", "hourly_rate", "floor", "run"]
     list_select_related = ["run"]
     search_fields = ["title"]
-    change_form_outer_before_template = "admin/annotator/hittype/pay.html"
+    change_form_outer_before_template = "admin/annotator/hittype/study.html"
     fieldsets = [
         ("What people read", {"fields": ["title", "description", "keywords"]}),
         ("Pay", {"fields": ["reward", "wage_floor", "expected_time"]}),
@@ -99,19 +43,6 @@ class HITTypeAdmin(ModelAdmin):
         ("Statements", {"fields": ["run", "max_assignments"]}),
     ]
 
-    def get_queryset(self, request):
-        hits = HIT.objects.filter(hit_type=OuterRef("pk")).order_by().values("hit_type")
-        work = Assignment.objects.filter(hit__hit_type=OuterRef("pk"), status__in=SUBMITTED_STATUSES)
-        work = work.order_by().values("hit__hit_type")
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                hits_made=Coalesce(Subquery(hits.annotate(number=Count("pk")).values("number")), 0),
-                submitted=Coalesce(Subquery(work.annotate(number=Count("pk")).values("number")), 0),
-            )
-        )
-
     def formfield_for_manytomany(self, db_field, request, **kwargs):
         """Check boxes, which need no JavaScript."""
         return super().formfield_for_manytomany(
@@ -119,29 +50,64 @@ class HITTypeAdmin(ModelAdmin):
         )
 
     def get_changelist_instance(self, request):
-        """The list, its studies with their wages: all measured in one query."""
+        """The list, its studies with their wages and their places: two queries for all of them."""
         changes = super().get_changelist_instance(request)
-        measured = wages.of_studies(changes.result_list)
+        studies = list(changes.result_list)
+        measured = wages.of_studies(study for study in studies if not study.imported)
+        places = watching.of_studies(studies)
         for hit_type in changes.result_list:
-            hit_type.wage = measured[hit_type.pk]
+            hit_type.wage, hit_type.places = measured.get(hit_type.pk), places[hit_type.pk]
         return changes
+
+    @display(
+        description="state",
+        label={"running": "success", "stopped": "warning", "imported": "info", "complete": "primary"},
+    )
+    def state(self, hit_type) -> str:
+        return progress.state_of(hit_type, hit_type.places)
+
+    @admin.display(description="HITs")
+    def hits_made(self, hit_type) -> str:
+        return f"{hit_type.places.hits + hit_type.places.checks:,}"
+
+    @admin.display(description="places filled")
+    def filled(self, hit_type) -> str:
+        places = hit_type.places
+        return f"{places.filled:,} of {places.wanted:,}" if places.wanted else NOTHING
+
+    @admin.display(description="reward a HIT (USD)", ordering="reward")
+    def pays(self, hit_type) -> str:
+        return NOTHING if hit_type.imported else f"{hit_type.reward}"
 
     @admin.display(description="an hour (USD)")
     def hourly_rate(self, hit_type) -> str:
         wage = hit_type.wage
+        if wage is None:
+            return NOTHING
         return f"{wage.rate} (n = {wage.n:,})" if wage.measured else f"{wage.rate}, as expected"
 
     @display(description="wage floor", label={REACHED: "success", BELOW: "danger"})
     def floor(self, hit_type) -> str:
+        if hit_type.wage is None:
+            return NOTHING
         return REACHED if hit_type.wage.enough else BELOW
 
-    @admin.display(description="HITs")
-    def hits_made(self, hit_type) -> int:
-        return hit_type.hits_made
+    def has_change_permission(self, request, obj=None) -> bool:
+        """Nobody edits the terms of work that was done elsewhere."""
+        return super().has_change_permission(request, obj) and not (obj and obj.imported)
 
-    @admin.display(description="submitted")
-    def submitted(self, hit_type) -> int:
-        return hit_type.submitted
+    def get_fieldsets(self, request, obj=None):
+        if obj and obj.imported:
+            return [("Imported work", {"fields": ["title", "description", "max_assignments"]})]
+        return super().get_fieldsets(request, obj)
+
+    def get_changeform_initial_data(self, request) -> dict:
+        """The terms of another study, for a new one like it: all but its run."""
+        like = HITType.objects.filter(pk=like_of(request), imported=False).first()
+        if like is None:
+            return super().get_changeform_initial_data(request)
+        names = [name for _, section in self.fieldsets for name in section["fields"] if name != "run"]
+        return model_to_dict(like, names)
 
     def save_related(self, request, form, formsets, change) -> None:
         """Publish what the study offers, now that its known answers are saved, too."""
@@ -154,21 +120,36 @@ class HITTypeAdmin(ModelAdmin):
                 publishing.publish_run(hit_type=hit_type)
             elif wages.is_below_floor(hit_type):
                 messages.warning(request, f"Nothing can be published yet. {wages.too_low(wages.as_of_now(hit_type))}")
-        except wages.PayTooLow as refused:
+        except (wages.PayTooLow, publishing.StudyClosed) as refused:
             messages.warning(request, f"New statements are held back. {refused}")
 
     def get_urls(self):
-        act = self.admin_site.admin_view(require_POST(self.top_up))
-        return [path("<int:hit_type_id>/top-up/", act, name="annotator_top_up"), *super().get_urls()]
+        def own(name, view):
+            address = f"<int:hit_type_id>/{name.replace('_', '-')}/"
+            return path(address, self.admin_site.admin_view(view), name=f"annotator_{name}")
+
+        return [
+            own("top_up", require_POST(self.top_up)),
+            own("choose", require_http_methods(["GET", "POST"])(choosing.choose)),
+            own("watch", require_safe(progress.watch)),
+            own("stop", require_http_methods(["GET", "POST"])(progress.stop)),
+            own("go_on", require_POST(progress.go_on)),
+            own("extend", require_http_methods(["GET", "POST"])(progress.extend)),
+            *super().get_urls(),
+        ]
 
     def changeform_view(self, request, object_id=None, form_url="", extra_context=None):
         hit_type = self.get_object(request, unquote(object_id)) if object_id else None
-        extra_context = {**(extra_context or {}), **(self._pay_of(request, hit_type) if hit_type else {})}
+        extra_context = {**(extra_context or {}), **(self._around(request, hit_type) if hit_type else {})}
         return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _around(self, request: HttpRequest, hit_type: HITType) -> dict:
+        """What stands before the form: how far the study is, and what it pays."""
+        around = progress.seen(request, hit_type)
+        return around if hit_type.imported else {**around, **self._pay_of(request, hit_type)}
 
     def _pay_of(self, request: HttpRequest, hit_type: HITType) -> dict:
         return {
-            "study": hit_type,
             "wage": wages.as_of_now(hit_type),
             "top_up": paying.what_a_top_up_takes(hit_type),
             "publishes": hit_type.run_id is not None or hit_type.known_answers.exists(),
@@ -205,3 +186,9 @@ class HITTypeAdmin(ModelAdmin):
         said = f"{reward}; {bonuses}, ${done.total:,.2f} in all, went to the ledger for work done before."
         self.log_change(request, hit_type, said)
         messages.success(request, said)
+
+
+def like_of(request: HttpRequest) -> int | None:
+    """The id of the study that a new one is to be like."""
+    like = request.GET.get("like", "")
+    return int(like) if like.isdecimal() and len(like) <= DIGITS_OF_AN_ID else None

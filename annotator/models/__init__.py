@@ -14,18 +14,19 @@ from annotator.models.assignments import (
     Assignment,
     AssignmentStatus,
 )
-from annotator.models.consent import Consent, ConsentForm, HelpLine
+from annotator.models.consent import GIVEN_ELSEWHERE, Consent, ConsentForm, HelpLine
 from annotator.models.hits import HIT, UNLIMITED, HITStatus
 from annotator.models.known_answers import KnownAnswers
 from annotator.models.pay import PaidOut, Payment, PaymentKind, Payout
 from annotator.models.people import Grant, Invitation, Panel, Qualification, TestResult, Worker, new_pseudonym
-from annotator.models.studies import HITType
+from annotator.models.studies import HITType, StatementDraw
 from annotator.models.surveys import Survey
 
 __all__ = [
     "COUNTED_STATUSES",
     "DECIDED_STATUSES",
     "GIVEN_BACK_STATUSES",
+    "GIVEN_ELSEWHERE",
     "HIT",
     "SECOND_THOUGHTS",
     "SUBMITTED_STATUSES",
@@ -47,6 +48,7 @@ __all__ = [
     "PaymentKind",
     "Payout",
     "Qualification",
+    "StatementDraw",
     "Survey",
     "TestResult",
     "Worker",

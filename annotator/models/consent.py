@@ -6,11 +6,14 @@ from django.db.models.functions import Now
 
 from annotator.models.people import Worker
 
+GIVEN_ELSEWHERE = 0
+"""The version that stands for consent given elsewhere, before work was imported. Nobody is ever asked for it."""
+
 
 class ConsentFormQuerySet(models.QuerySet):
     def published(self) -> "ConsentFormQuerySet":
-        """Those published by now, the one in force first."""
-        return self.filter(published_at__lte=Now()).order_by("-version")
+        """Those published by now, the one in force first; not the one that imported work rests on."""
+        return self.filter(published_at__lte=Now(), version__gt=GIVEN_ELSEWHERE).order_by("-version")
 
     def current(self) -> "ConsentForm | None":
         """The form in force: the newest one published."""

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q, Sum
+from django.db.models import Exists, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
 from annotator.models.assignments import Assignment
@@ -18,8 +18,8 @@ class PaymentKind(models.TextChoices):
 
 class PaymentQuerySet(models.QuerySet):
     def unpaid(self) -> "PaymentQuerySet":
-        """Those that are in no payout yet."""
-        return self.filter(paid_out=None)
+        """Those that are in no payout yet; said so that PostgreSQL knows how to estimate how many these are."""
+        return self.filter(~Exists(PaidOut.objects.filter(payment=OuterRef("pk"))))
 
     def total(self):
         """The sum of the amounts, 0 if there are none."""

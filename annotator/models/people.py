@@ -39,6 +39,12 @@ class Worker(models.Model):
     pay_reference = models.CharField(
         max_length=100, blank=True, help_text="What whoever pays knows them by, such as a panel's participant id."
     )
+    imported_hash = models.CharField(
+        max_length=128,
+        blank=True,
+        editable=False,
+        help_text="Of somebody whose work was imported: the hash that stands for them in files.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     blocked_at = models.DateTimeField(null=True, blank=True)
     blocked_reason = models.TextField(blank=True, help_text="The worker reads it.")
@@ -60,6 +66,9 @@ class Worker(models.Model):
                 F("pay_reference"),
                 condition=~Q(pay_reference="") & ~Q(panel=None),
                 name="worker_once_a_participant_of_a_panel",
+            ),
+            models.UniqueConstraint(
+                fields=["imported_hash"], condition=~Q(imported_hash=""), name="worker_imported_once"
             ),
         ]
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from decimal import Decimal
 
+from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -99,6 +100,14 @@ class HITType(models.Model):
         blank=True,
         help_text="Statements of this run become HITs of this study as they are written.",
     )
+    imported = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Work done and paid elsewhere: nobody is given its HITs, and nothing is owed.",
+    )
+    stopped_at = models.DateTimeField(
+        null=True, editable=False, help_text="From then on nobody is given its HITs and no new ones are made."
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -143,6 +152,11 @@ class HITType(models.Model):
                 violation_error_message="At most every second statement can be one with known answers: give 2 or more.",
             ),
             models.CheckConstraint(
+                condition=Q(imported=False) | Q(reward=0, run=None, grants=None),
+                name="hit_type_imported_pays_nothing",
+                violation_error_message="A study of imported work pays nothing: the work was paid elsewhere.",
+            ),
+            models.CheckConstraint(
                 condition=Q(grants=None, pass_mark=None)
                 | Q(grants__isnull=False, pass_mark__isnull=False, pass_mark__range=(1, 100), run=None),
                 name="hit_type_test_has_a_pass_mark",
@@ -160,3 +174,22 @@ class HITType(models.Model):
     def is_test(self) -> bool:
         """Whether it is a qualification test."""
         return self.grants_id is not None
+
+
+class StatementDraw(models.Model):
+    """How statements of a study were chosen: what was asked for, the seed, and what came of it."""
+
+    hit_type = models.ForeignKey(HITType, models.CASCADE, related_name="draws", verbose_name="study")
+    filters = models.JSONField(default=dict, help_text="Which statements were to choose from.")
+    a_cell = models.PositiveIntegerField(help_text="How many were wanted of each group, label and method.")
+    seed = models.BigIntegerField()
+    found = models.PositiveIntegerField(help_text="How many statements were drawn.")
+    made = models.PositiveIntegerField(help_text="How many HITs were made of them.")
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, editable=False)
+    made_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"draw {self.pk} for {self.hit_type}"

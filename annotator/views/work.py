@@ -70,7 +70,7 @@ def accept(request: HttpRequest, hit_type_id: int) -> HttpResponse:
 @require_safe
 def take_break(request: HttpRequest, hit_type_id: int) -> HttpResponse:
     """The reminder that a break is due, between two statements."""
-    study = HITType.objects.filter(pk=hit_type_id).first()
+    study = HITType.objects.filter(pk=hit_type_id, imported=False).first()
     if study is None:
         return problem(request, NOT_YOURS, status=404)
     context = {"study": study, "worked": _worked_without_a_break(request.worker)}

@@ -283,6 +283,7 @@ def test_every_named_constraint_and_trigger_of_annotator_is_broken_in_these_file
     in_range = {f"annotation_{question.key}_in_range" for question in QUESTIONS}
     # There for foreign keys to point at; an id is unique already.
     nothing_breaks = {"consent_of_one_worker", "assignment_of_one_worker"}
-    source = "".join((request.path.parent / name).read_text() for name in ("test_constraints.py", request.path.name))
+    files = ("test_constraints.py", "test_imported_studies.py", request.path.name)
+    source = "".join((request.path.parent / name).read_text() for name in files)
     tried = {name for name in named if f'refused_by("{name}")' in source or f', "{name}")' in source}
     assert named - automatic - in_range - nothing_breaks - tried == set()

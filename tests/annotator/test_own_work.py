@@ -19,6 +19,7 @@ from tests.factories import (
     make_hit,
     make_hit_type,
     make_worker,
+    numbers,
 )
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def study():
 
 
 def own(study, worker, **fields):
-    fields = {"seconds": 105, "hit": make_hit("the moon is made of rock", hit_type=study)} | fields
+    fields = {"seconds": 105, "hit": make_hit(f"the moon is made of rock {next(numbers)}", hit_type=study)} | fields
     return work(study, worker=worker, **fields)
 
 

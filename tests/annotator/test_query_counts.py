@@ -20,9 +20,10 @@ def fill(study, *, hits, workers):
         cursor.execute("SET LOCAL session_replication_role = replica")  # without the triggers, which count one by one
         cursor.execute(
             "INSERT INTO generation_generation (group_id, label, method, text, hypotheses, finish_reason) "
-            "SELECT %s, CASE number %% 2 WHEN 0 THEN 'benign' ELSE 'toxic' END, 'topk', 'number ' || number, '[]', '' "
+            "SELECT %s, CASE number %% 2 WHEN 0 THEN 'benign' ELSE 'toxic' END, 'topk', "
+            "'number ' || number || %s, '[]', '' "
             "FROM generate_series(1, %s) number",
-            [make_group().pk, hits],
+            [make_group().pk, f" of study {study.pk}", hits],
         )
         cursor.execute(
             "INSERT INTO annotator_hit (hit_type_id, generation_id, prompt_label, is_check, max_assignments, "
@@ -32,8 +33,8 @@ def fill(study, *, hits, workers):
         )
         cursor.execute(
             "INSERT INTO annotator_worker "
-            "(pseudonym, blocked_reason, pay_reference, covers_statements, uses_shortcuts) "
-            "SELECT %s || '-' || number, '', '', true, true FROM generate_series(1, %s) number",
+            "(pseudonym, blocked_reason, pay_reference, imported_hash, covers_statements, uses_shortcuts) "
+            "SELECT %s || '-' || number, '', '', '', true, true FROM generate_series(1, %s) number",
             [study.pk, workers],
         )
         cursor.execute(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.exports import annotations as exported
+from analysis.exports.writing import stream
 from analysis.ratings import toxicity_classes
 from annotator import assigning, consenting, drafting, submitting
 from annotator.models import HIT, Annotation, Assignment, Consent, Payment, Survey
@@ -147,7 +147,7 @@ def test_exports_and_agreement_are_without_deleted_answers():
     leaving = submitted(hit=hit, harmful_if_ai=5)
     staying = submitted(hit=hit)
     withdraw(leaving.worker, delete_answers=True)
-    rows = list(csv.DictReader(exported.csv_lines()))
+    rows = list(csv.DictReader(b"".join(stream("annotations")).decode().splitlines()))
     assert [row["annotation_id"] for row in rows] == [str(staying.annotation.pk)]
     assert toxicity_classes(study).shape == (1, 1)
     assert Annotation.objects.counted().get().assignment == staying
