@@ -1,65 +1,85 @@
 """The workspace's Analyse and Data pages."""
 
-from django.contrib import admin
-from django.contrib.auth.decorators import permission_required
-from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
-from django.utils import timezone
+from http import HTTPStatus
 
-from analysis.agreement import Figure, UndefinedAgreement, agreement_table
-from analysis.bootstrap import Interval, bootstrap_interval
+from django.contrib import admin, messages
+from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from analysis import figures
 from analysis.exports import EXPORTS
-from analysis.ratings import toxicity_classes
-from annotator.models import Annotation, HITType
+from analysis.exports.filtering import ExportForm, WrongFilter
+from analysis.exports.writing import CONTENT_TYPES, FORMATS, stream
+from annotator.models import HITType
+from generation.admin import BoundedPaginator
 
 READ_ANNOTATIONS = "annotator.view_annotation"
+STUDIES_A_PAGE = 20
 
 
 @permission_required(READ_ANNOTATIONS, raise_exception=True)
 def agreement(request: HttpRequest) -> HttpResponse:
     """How far the annotators of each study agree on the toxicity class."""
-    submitted = Q(hits__assignments__submitted_at__isnull=False)
-    studies = HITType.objects.annotate(submitted=Count("hits__assignments", filter=submitted)).order_by("-pk")
+    studies = HITType.objects.select_related("agreement").order_by("-pk")
+    page = BoundedPaginator(studies, STUDIES_A_PAGE).get_page(request.GET.get("page"))
     context = {
         **admin.site.each_context(request),
         "title": "Agreement",
-        "studies": [{"study": study, "rows": agreement_rows(toxicity_classes(study))} for study in studies],
+        "page": page,
+        "studies": figures.of_studies(page),
     }
     return render(request, "admin/agreement.html", context)
 
 
-def agreement_rows(ratings) -> list[dict]:
-    """Each figure of agreement on ``ratings`` (statements, raters) with its interval, if it has one."""
-    return [{"figure": figure, "interval": _interval(ratings, figure)} for figure in agreement_table(ratings)]
-
-
-def _interval(ratings, figure: Figure) -> Interval | None:
-    if figure.value is None:
-        return None
-    try:
-        return bootstrap_interval(ratings, figure.name)
-    except UndefinedAgreement:
-        return None
-
-
+@require_POST
 @permission_required(READ_ANNOTATIONS, raise_exception=True)
-def export(request: HttpRequest) -> HttpResponse:
+def work_out_agreement(request: HttpRequest, hit_type_id: int) -> HttpResponse:
+    """Have the figures of a study worked out now."""
+    study = get_object_or_404(HITType, pk=hit_type_id)
+    figures.ask_to_work_out(study)
+    messages.info(request, f"The agreement of “{study.title}” is being worked out. Open this page again in a moment.")
+    return redirect("agreement")
+
+
+def export(request: HttpRequest, wrong: WrongFilter | None = None) -> HttpResponse:
+    """What there is to export, which rows of it, and in which formats; ``wrong`` is what was asked for in vain."""
+    exports = [export for export in EXPORTS.values() if request.user.has_perm(export.permission)]
+    if not exports:
+        raise PermissionDenied
+    form = ExportForm(request.GET if wrong else None)
+    for name, sentences in (wrong.faults if wrong else {}).items():
+        if not form.errors.get(name):
+            form.add_error(name, sentences)
     context = {
         **admin.site.each_context(request),
         "title": "Export",
-        "annotations": Annotation.objects.count(),
+        "form": form,
+        "exports": exports,
+        "formats": FORMATS,
     }
-    return render(request, "admin/export.html", context)
+    return render(request, "admin/export.html", context, status=HTTPStatus.BAD_REQUEST if wrong else HTTPStatus.OK)
 
 
-@permission_required(READ_ANNOTATIONS, raise_exception=True)
-def download(request: HttpRequest, name: str) -> StreamingHttpResponse:
-    """Stream an export as a CSV file."""
-    if name not in EXPORTS:
+def download(request: HttpRequest, name: str, file_format: str) -> HttpResponse:
+    """An export as a file; the page once more, with a sentence, if a filter cannot be."""
+    if name not in EXPORTS or file_format not in FORMATS:
         raise Http404
+    if not request.user.has_perm(EXPORTS[name].permission):
+        raise PermissionDenied
+    safe = request.GET.get("excel_safe") == "on" and file_format == "csv"
+    try:
+        made = stream(name, file_format, request.GET, excel_safe=safe, by=request.user)
+    except WrongFilter as wrong:
+        return export(request, wrong)
     return StreamingHttpResponse(
-        EXPORTS[name](),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}-{timezone.now():%Y-%m-%d}.csv"'},
+        made,
+        content_type=CONTENT_TYPES[file_format],
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}-{timezone.now():%Y-%m-%d}.{file_format}"',
+            "Content-Length": str(made.size),
+        },
     )

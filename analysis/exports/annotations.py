@@ -1,84 +1,100 @@
-"""The labelled set as CSV: one row an annotation, in constant memory.
+"""``annotations``: one row an annotation, with its statement, its worker's hash and its nine answers."""
 
-A worker appears as a salted hash: the same worker has the same hash in every export of an
-installation, and nobody without its salt can tell which worker that is.
-"""
+from collections.abc import Iterator, Mapping
 
-import csv
-import hashlib
-import hmac
-from collections.abc import Callable, Iterator
+from django.db.models import BooleanField, Case, F, TextField, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 
-from django.conf import settings
-
-from analysis.labels import TOXICITY_CLASSES, toxicity, toxicity_class
+from analysis.exports import answers
+from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.filtering import IS_COUNTED, OF_ANNOTATIONS, of_annotations
+from analysis.exports.workers import hash_of_worker
 from annotator.models import Annotation
 from annotator.questions import QUESTIONS
 
-CHUNK = 2000
-NAME = "annotations"
+HIT = "assignment__hit__"
+STATEMENT = f"{HIT}generation__"
 
 
-def hashed_worker(worker_id: int) -> str:
-    """The salted hash, 32 hexadecimal digits, that stands for a worker outside of the database."""
-    key = settings.WORKER_HASH_SALT.encode()
-    return hmac.new(key, str(worker_id).encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def _toxicity(annotation: Annotation) -> int | None:
-    if annotation.harmful_if_ai is None or annotation.harmful_if_human is None:
-        return None
-    return int(toxicity(annotation.harmful_if_ai, annotation.harmful_if_human))
-
-
-def _class(annotation: Annotation) -> str | None:
-    value = _toxicity(annotation)
-    return None if value is None else TOXICITY_CLASSES[int(toxicity_class(value))]
-
-
-def _answer_columns() -> dict[str, Callable[[Annotation], object]]:
-    columns: dict[str, Callable[[Annotation], object]] = {}
+def _answers() -> Iterator[tuple[Column, Combinable]]:
     for question in QUESTIONS:
-        columns[question.key] = lambda row, key=question.key: getattr(row, key)
+        kind = Kind.INTEGER if question.is_scale else Kind.WORD
+        yield Column(question.key, kind, question.wording), F(question.key)
         if question.free_text:
-            columns[question.free_text.key] = lambda row, key=question.free_text.key: getattr(row, key)
-    return columns
+            yield Column(question.free_text.key, Kind.TEXT, question.free_text.label), F(question.free_text.key)
 
 
-COLUMNS: dict[str, Callable[[Annotation], object]] = {
-    "annotation_id": lambda row: row.pk,
-    "study": lambda row: row.assignment.hit.hit_type.title,
-    "hit_id": lambda row: row.assignment.hit_id,
-    "statement_id": lambda row: row.assignment.hit.generation_id,
-    "text": lambda row: row.assignment.hit.generation.text,
-    "target_group": lambda row: row.assignment.hit.generation.group.slug,
-    "prompt_label": lambda row: row.assignment.hit.generation.label,
-    "generation_method": lambda row: row.assignment.hit.generation.method,
-    "hashed_worker_id": lambda row: hashed_worker(row.assignment.worker_id),
-    "accepted_at": lambda row: row.assignment.accepted_at.isoformat(),
-    "submitted_at": lambda row: row.assignment.submitted_at.isoformat(),
-    "assignment_status": lambda row: row.assignment.status,
-    "counted": lambda row: row.is_counted,
-    "not_understood": lambda row: row.not_understood,
-    **_answer_columns(),
-    "toxicity": _toxicity,
-    "toxicity_class": _class,
-}
+OF_THE_STATEMENT: tuple[tuple[Column, Combinable], ...] = (
+    (Column("annotation_id", Kind.INTEGER, "The annotation's number."), F("pk")),
+    (Column("study", Kind.TEXT, "The study's title."), F(f"{HIT}hit_type__title")),
+    (Column("hit_id", Kind.INTEGER, "The HIT's number."), F("assignment__hit_id")),
+    (Column("statement_id", Kind.INTEGER, "The statement's number."), F(f"{HIT}generation_id")),
+    (Column("text", Kind.TEXT, "The statement."), F(f"{STATEMENT}text")),
+    (Column("target_group", Kind.WORD, "The slug of the group it is about."), F(f"{STATEMENT}group__slug")),
+    (Column("prompt_label", Kind.WORD, "benign or toxic."), F(f"{STATEMENT}label")),
+    (Column("generation_method", Kind.WORD, "topk, alice, or written."), F(f"{STATEMENT}method")),
+)
+OF_THE_ASSIGNMENT: tuple[tuple[Column, Combinable], ...] = (
+    (
+        Column("accepted_at", Kind.WORD, "When the statement was accepted, in UTC."),
+        answers.in_utc("assignment__accepted_at"),
+    ),
+    (
+        Column("submitted_at", Kind.WORD, "When the answers were submitted, in UTC."),
+        answers.in_utc("assignment__submitted_at"),
+    ),
+    (
+        # Imported work is stored as decided; a file may say that it was not.
+        Column("assignment_status", Kind.WORD, "submitted, approved or rejected."),
+        Coalesce(
+            KeyTextTransform("assignment_status", "imported__columns"), "assignment__status", output_field=TextField()
+        ),
+    ),
+    (
+        Column("counted", Kind.BOOLEAN, "Whether it is a label: understood, in time, not rejected and not a check."),
+        Case(When(IS_COUNTED, then=Value(True)), default=Value(False), output_field=BooleanField()),
+    ),
+    (
+        Column("not_understood", Kind.BOOLEAN, "The annotator had a lot of trouble understanding the text."),
+        F("not_understood"),
+    ),
+)
+WHAT_FOLLOWS: tuple[tuple[Column, Combinable], ...] = (
+    (Column("toxicity", Kind.INTEGER, "The larger of the two harm scores, 1 to 5."), answers.toxicity()),
+    (
+        Column("toxicity_class", Kind.WORD, "non-toxic below 3, ambiguous at 3, toxic above."),
+        answers.class_of(answers.toxicity()),
+    ),
+    (
+        Column("prompt", Kind.TEXT, "What the language model continued; empty where it is not known."),
+        Coalesce(f"{STATEMENT}prompt__text", Value(""), output_field=TextField()),
+    ),
+    (Column("rejection_reason", Kind.TEXT, "Why it was rejected."), F("assignment__rejection_reason")),
+)
 
 
-class _Echo:
-    """A file that hands back what is written, so that rows can be streamed."""
+def _cells() -> Iterator[tuple[Column, Combinable]]:
+    yield from OF_THE_STATEMENT
+    worker = Column("hashed_worker_id", Kind.WORD, "A salted hash that stands for the annotator.")
+    yield worker, hash_of_worker("assignment__worker")
+    yield from OF_THE_ASSIGNMENT
+    yield from _answers()
+    yield from WHAT_FOLLOWS
 
-    def write(self, text: str) -> str:
-        return text
+
+def _rows(filters: Mapping) -> list[Rows]:
+    annotations = Annotation.objects.filter(of_annotations(filters))
+    return [Rows(annotations, F("pk"), tuple(cell for _, cell in _cells()))]
 
 
-def csv_lines() -> Iterator[str]:
-    """The lines of the CSV, header first; an empty cell is an answer that was not given."""
-    writer = csv.writer(_Echo())
-    yield writer.writerow(COLUMNS)
-    rows = Annotation.objects.select_related(
-        "assignment__hit__hit_type", "assignment__hit__generation__group"
-    ).order_by("pk")
-    for row in rows.iterator(chunk_size=CHUNK):
-        yield writer.writerow([value(row) for value in COLUMNS.values()])
+ANNOTATIONS = Export(
+    name="annotations",
+    about="Every annotation: the statement, the nine answers, the toxicity class, and who gave it as a salted hash.",
+    a_row="an annotation",
+    permission="annotator.view_annotation",
+    takes=OF_ANNOTATIONS,
+    columns=lambda filters: tuple(column for column, _ in _cells()),
+    rows=_rows,
+)

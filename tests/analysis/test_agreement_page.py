@@ -4,7 +4,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotator import submitting
+from analysis import figures, tasks
+from analysis.models import StudyAgreement
+from annotator import reviewing, submitting
+from annotator.models import Assignment
+from generation import wakeups
 from tests.annotator.page import Page
 from tests.factories import answers, make_assignment, make_hit, make_hit_type
 
@@ -153,7 +157,7 @@ def queries(client):
     return len(context)
 
 
-def test_a_study_takes_one_query_however_many_annotations_it_has(admin_client):
+def test_a_study_takes_three_queries_however_many_annotations_it_has(admin_client):
     first = make_hit_type()
     judge(first, ["toxic", "toxic"])
     one_study = queries(admin_client)
@@ -161,4 +165,118 @@ def test_a_study_takes_one_query_however_many_annotations_it_has(admin_client):
     assert queries(admin_client) == one_study
     judge(make_hit_type(), ["toxic", "toxic"])
     judge(make_hit_type(), ["toxic", "toxic"])
-    assert queries(admin_client) == one_study + 2
+    assert queries(admin_client) == one_study + 2 * 3
+
+
+# --- Figures that are kept ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def three_at_once(monkeypatch):
+    """A page works out three annotations at most."""
+    monkeypatch.setattr(figures, "IN_A_REQUEST", 3)
+
+
+NOT_YET = "The figures of this study have not been worked out yet"
+NEWER = "There are newer answers than these figures rest on."
+
+
+def test_many_answers_are_worked_out_on_the_queue_and_shown_from_then_on(admin_client, three_at_once):
+    study = make_hit_type()
+    judge(study, ["toxic"] * 3, ["toxic", "non-toxic", "toxic"])
+    before = page(admin_client)
+    assert NOT_YET in words(before)
+    assert "Work it out now" in words(before)
+    assert Table(before).rows() == []
+
+    tasks.refresh_agreement()
+    after = page(admin_client)
+    assert [row[:2] for row in Table(after).rows()][4] == ["Full agreement", "0.500"]
+    assert "of 6 submitted annotations; those not understood" in words(after)
+    assert f"Worked out on {StudyAgreement.objects.get().made_at:%-d %B %Y, %H:%M} UTC from 6 annotations." in words(
+        after
+    )
+    assert NEWER not in words(after)
+
+
+def test_what_is_kept_is_shown_as_it_would_be_worked_out(admin_client):
+    judge(make_hit_type(), ["non-toxic"] * 3, ["non-toxic", "toxic", "toxic"], ["toxic"])
+    judge(make_hit_type(), ["toxic"] * 3, ["toxic"] * 3)
+    worked_out = Table(page(admin_client)).rows()
+    tasks.refresh_agreement()
+    assert StudyAgreement.objects.count() == 2
+    assert Table(page(admin_client)).rows() == worked_out
+
+
+def test_newer_answers_than_the_figures_rest_on_are_said(admin_client, three_at_once):
+    study = make_hit_type()
+    judge(study, ["toxic", "toxic"], ["toxic", "toxic"])
+    tasks.refresh_agreement()
+    judge(study, ["toxic", "non-toxic"])
+    response = page(admin_client)
+    assert NEWER in words(response)
+    assert Table(response).rows()[4][:2] == ["Full agreement", "1.000"]
+    tasks.refresh_agreement()
+    response = page(admin_client)
+    assert NEWER not in words(response)
+    assert Table(response).rows()[4][:2] == ["Full agreement", "0.667"]
+
+
+def test_answers_that_count_no_more_are_left_out_when_the_figures_are_refreshed(admin_client, three_at_once):
+    study = make_hit_type()
+    judge(study, ["toxic", "toxic"], ["toxic", "non-toxic"])
+    tasks.refresh_agreement()
+    odd = Assignment.objects.filter(annotation__harmful_if_ai=1)
+    reviewing.reject(ids=[odd.get().pk], by=None, reason="All answers are the same.")
+    tasks.refresh_agreement()
+    assert Table(page(admin_client)).rows()[4] == ["Full agreement", "1.000", "–", "1", "2", "1"]
+
+
+def test_nothing_is_worked_out_again_while_nothing_changes():
+    judge(make_hit_type(), ["toxic", "toxic"])
+    tasks.refresh_agreement()
+    made_at = StudyAgreement.objects.get().made_at
+    tasks.refresh_agreement()
+    assert StudyAgreement.objects.get().made_at == made_at
+
+
+def test_small_studies_are_worked_out_while_one_waits_until_they_are_many(admin_client, three_at_once):
+    for title in ("The oldest", "The middle one", "The newest"):
+        judge(make_hit_type(title=title), ["toxic", "toxic"])
+    text = words(page(admin_client))
+    assert text.count(NOT_YET) == 2
+    assert text.index("The newest</h2>") < text.index("Full agreement") < text.index("The middle one</h2>")
+
+
+def test_the_button_asks_the_queue_for_a_study(
+    admin_client, three_at_once, monkeypatch, django_capture_on_commit_callbacks
+):
+    study = make_hit_type(title="A large study")
+    judge(study, ["toxic", "toxic"], ["toxic", "toxic"])
+    sent = []
+
+    class Queue:
+        def send_task(self, name, arguments, *, queue, expires):
+            sent.append((name, arguments, queue))
+
+    monkeypatch.setattr(wakeups, "current_app", Queue())
+    with django_capture_on_commit_callbacks(execute=True):
+        response = admin_client.post(f"/admin/agreement/{study.pk}/work-out/", follow=True)
+    assert "The agreement of “A large study” is being worked out. Open this page again in a moment." in words(response)
+    assert sent == [("analysis.work_out_agreement", [study.pk], "default")]
+    tasks.work_out_agreement(study.pk)
+    assert NOT_YET not in words(page(admin_client))
+
+
+def test_a_study_that_is_gone_when_the_task_comes_is_no_error():
+    tasks.work_out_agreement(7)
+    assert not StudyAgreement.objects.exists()
+
+
+def test_twenty_studies_are_on_a_page(admin_client):
+    for number in range(21):
+        make_hit_type(title=f"Study {number}")
+    assert "Study 0</h2>" not in words(page(admin_client))
+    older = admin_client.get("/admin/agreement/?page=2")
+    assert "Study 0</h2>" in words(older)
+    assert "Newer studies" in words(older)

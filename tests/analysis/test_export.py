@@ -1,29 +1,20 @@
-"""The labelled set as CSV: exact, complete, without worker ids, streamed, and never half a file."""
+"""The export of annotations: exact, complete, and without worker ids."""
 
-import csv
 import hashlib
 import io
-import os
-import subprocess
-import sys
-import tracemalloc
-from datetime import timedelta
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from django.core.management import CommandError, call_command
-from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.db import transaction
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from analysis.exports import annotations
-from analysis.management.commands import export as command
+from analysis.exports.filtering import IS_COUNTED
+from analysis.exports.workers import hashed_worker
 from annotator import reviewing, submitting
-from annotator.models import HIT, Annotation, Assignment, Worker
-from generation.models import Generation
+from annotator.models import Annotation, Assignment, Worker
+from generation.models import AuditEntry
+from tests.analysis.exported import csv_rows, exported, json_rows, parquet_rows
 from tests.factories import (
     answers,
     consenting_worker,
@@ -36,7 +27,6 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
-ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = [
     "annotation_id",
     "study",
@@ -65,6 +55,8 @@ COLUMNS = [
     "fact_or_opinion",
     "toxicity",
     "toxicity_class",
+    "prompt",
+    "rejection_reason",
 ]
 
 
@@ -74,19 +66,15 @@ def annotate(hit=None, worker=None, **changes):
     return assignment.annotation
 
 
-def exported():
-    return "".join(annotations.csv_lines())
-
-
-def rows(text=None):
-    return list(csv.DictReader(io.StringIO(exported() if text is None else text, newline="")))
+def rows():
+    return csv_rows("annotations")
 
 
 # --- What is in it
 
 
 def test_the_columns_stand_in_this_order():
-    assert exported() == ",".join(COLUMNS) + "\r\n"
+    assert exported("annotations").decode() == ",".join(COLUMNS) + "\n"
 
 
 def test_an_annotation_is_a_row_with_all_there_is_to_it(settings):
@@ -108,8 +96,8 @@ def test_an_annotation_is_a_row_with_all_there_is_to_it(settings):
             "prompt_label": "benign",
             "generation_method": "topk",
             "hashed_worker_id": "e2e0c770a63ee15f027ab2714e462f73",
-            "accepted_at": Assignment.objects.get().accepted_at.isoformat(),
-            "submitted_at": Assignment.objects.get().submitted_at.isoformat(),
+            "accepted_at": Assignment.objects.get().accepted_at.isoformat(timespec="microseconds"),
+            "submitted_at": Assignment.objects.get().submitted_at.isoformat(timespec="microseconds"),
             "assignment_status": "submitted",
             "counted": "True",
             "not_understood": "False",
@@ -126,6 +114,8 @@ def test_an_annotation_is_a_row_with_all_there_is_to_it(settings):
             "fact_or_opinion": "factual",
             "toxicity": "4",
             "toxicity_class": "toxic",
+            "prompt": "",
+            "rejection_reason": "",
         }
     ]
 
@@ -139,7 +129,8 @@ def test_every_annotation_is_one_row_in_the_order_they_were_stored():
 def test_an_answer_that_was_not_given_is_an_empty_cell():
     annotate(not_understood=True, **dict.fromkeys(answers()))
     (row,) = rows()
-    given = {name for name in COLUMNS[COLUMNS.index("not_understood") + 1 :] if row[name] != ""}
+    asked = COLUMNS[COLUMNS.index("not_understood") + 1 : COLUMNS.index("prompt")]
+    given = {name for name in asked if row[name] != ""}
     assert (row["not_understood"], given) == ("True", set())
 
 
@@ -164,6 +155,18 @@ def test_the_column_counted_marks_the_labels_and_no_others():
     labels = {str(pk) for pk in Annotation.objects.counted().values_list("pk", flat=True)}
     assert len(labels) == 2
     assert {row["annotation_id"] for row in rows() if row["counted"] == "True"} == labels
+    assert {str(pk) for pk in Annotation.objects.filter(IS_COUNTED).values_list("pk", flat=True)} == labels
+
+
+def test_json_and_parquet_have_numbers_and_truth_values_where_csv_has_words():
+    annotate(harmful_if_ai=4)
+    annotate(not_understood=True, **dict.fromkeys(answers()))
+    for read in (json_rows, parquet_rows):
+        first, second = read("annotations")
+        assert list(first) == COLUMNS
+        assert (first["counted"], first["harmful_if_ai"], first["toxicity"]) == (True, 4, 4)
+        assert (second["counted"], second["harmful_if_ai"], second["lewd"]) == (False, None, None)
+        assert (second["not_understood"], second["other_groups"]) == (True, "")
 
 
 # --- Who
@@ -172,8 +175,9 @@ def test_the_column_counted_marks_the_labels_and_no_others():
 def test_no_worker_id_and_no_pseudonym_is_in_the_file():
     worker = consenting_worker(pk=987654321)
     annotate(worker=worker)
-    assert "987654321" not in exported()
-    assert worker.pseudonym not in exported()
+    file = exported("annotations").decode()
+    assert "987654321" not in file
+    assert worker.pseudonym not in file
 
 
 def test_a_worker_has_one_hash_and_two_workers_have_two():
@@ -185,10 +189,23 @@ def test_a_worker_has_one_hash_and_two_workers_have_two():
 
 def test_the_hash_takes_the_salt_so_that_nobody_can_count_through_the_ids(settings):
     settings.WORKER_HASH_SALT = "salt"
-    one = annotations.hashed_worker(1)
+    one = hashed_worker(1)
     settings.WORKER_HASH_SALT = "another salt"
-    assert annotations.hashed_worker(1) != one
+    assert hashed_worker(1) != one
     assert one != hashlib.sha256(b"1").hexdigest()[:32]
+
+
+@pytest.mark.parametrize("salt", ["salt", "ein längeres Salz", "s" * 64, "s" * 65])
+def test_the_database_makes_the_same_hash_as_python(settings, salt):
+    settings.WORKER_HASH_SALT = salt
+    worker = consenting_worker()
+    annotate(worker=worker)
+    assert rows()[0]["hashed_worker_id"] == hashed_worker(worker.pk)
+
+
+def test_a_worker_whose_work_was_imported_keeps_the_hash_of_the_file():
+    annotate(worker=consenting_worker(imported_hash="as in the file"))
+    assert rows()[0]["hashed_worker_id"] == "as in the file"
 
 
 # --- Exactly
@@ -196,7 +213,7 @@ def test_the_hash_takes_the_salt_so_that_nobody_can_count_through_the_ids(settin
 
 cells = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 in_one_database = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
@@ -237,184 +254,22 @@ def hard_texts(test):
 @hard_texts
 @in_one_database
 @given(text=cells.filter(lambda text: any(map(str.isalnum, text))), other=cells)
-def test_every_text_comes_back_exactly_through_csv_and_pandas(text, other):
+def test_every_text_comes_back_exactly_in_every_format(text, other):
     with transaction.atomic():
         annotation = annotate(make_hit(generation=make_generation("x" + text)))
         Annotation.objects.filter(pk=annotation.pk).update(other_groups=other, other_framing=text)
-        file = exported().encode()
+        file = exported("annotations")
+        (row,), (line,), (record,) = rows(), json_rows("annotations"), parquet_rows("annotations")
         transaction.set_rollback(True)
-    (row,) = rows(file.decode())
     frame = pd.read_csv(io.BytesIO(file), keep_default_na=False, dtype=str)
-    for read in (row, frame.iloc[0]):
+    for read in (row, frame.iloc[0], line, record):
         assert (read["text"], read["other_groups"], read["other_framing"]) == ("x" + text, other, text)
     assert (frame.shape, list(frame.columns)) == ((1, len(COLUMNS)), COLUMNS)
 
 
-def test_a_text_that_begins_like_a_formula_is_left_as_it_is():
-    annotate(make_hit("=SUM(A1)"))
-    assert rows()[0]["text"] == "=SUM(A1)"
-
-
-# --- However many there are
-
-
-@pytest.mark.parametrize("number", [1, 12])
-def test_one_query_exports_them_all(number):
-    hit = make_hit(max_assignments=12)
-    for _ in range(number):
-        annotate(hit)
-    with CaptureQueriesContext(connection) as queries:
-        assert len(rows()) == number
-    assert len(queries) == 1
-
-
-def annotate_many(number):
-    """So many annotations of one worker, by bulk inserts."""
-    study, group, worker = make_hit_type(), make_group(), consenting_worker()
-    consent, now = worker.consents.get(), timezone.now()
-    generations = Generation.objects.bulk_create(
-        Generation(text=f"statement {index} {'x' * 200}", group=group, label="benign", method="topk")
-        for index in range(number)
-    )
-    hits = HIT.objects.bulk_create(
-        HIT(hit_type=study, generation=generation, max_assignments=3, expires_at=now + timedelta(days=1))
-        for generation in generations
-    )
-    assignments = Assignment.objects.bulk_create(
-        Assignment(
-            hit=hit,
-            worker=worker,
-            consent=consent,
-            status="submitted",
-            submitted_at=now,
-            deadline=now + timedelta(hours=1),
-            reward=0,
-        )
-        for hit in hits
-    )
-    Annotation.objects.bulk_create(Annotation(assignment=assignment, **answers()) for assignment in assignments)
-
-
-def peak_of_exporting():
-    tracemalloc.start()
-    try:
-        count = sum(1 for _ in annotations.csv_lines())
-        return count - 1, tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_the_memory_it_takes_does_not_grow_with_the_number_of_rows(monkeypatch):
-    monkeypatch.setattr(annotations, "CHUNK", 50)
-    annotate_many(100)
-    few, peak_of_few = peak_of_exporting()
-    annotate_many(900)
-    many, peak_of_many = peak_of_exporting()
-    assert (few, many) == (100, 1000)
-    assert peak_of_many < 2 * peak_of_few  # not ten times; what is garbage is collected now and then
-
-
-def test_the_rows_wait_in_the_database_not_in_the_server_process():
-    annotate()
-    lines = annotations.csv_lines()
-    next(lines), next(lines)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement FROM pg_cursors WHERE name LIKE '\\_django\\_curs%'")
-        ((statement,),) = cursor.fetchall()
-    lines.close()
-    assert "annotator_annotation" in statement
-
-
-# --- The page and the download
-
-
-def test_a_researcher_downloads_what_the_command_writes(admin_client, tmp_path):
-    annotate(make_hit('she said "é"'))
-    response = admin_client.get("/admin/export/annotations.csv")
-    assert response.streaming
-    assert response["Content-Type"] == "text/csv; charset=utf-8"
-    today = f"{timezone.now():%Y-%m-%d}"
-    assert response["Content-Disposition"] == f'attachment; filename="annotations-{today}.csv"'
-    call_command("export", "annotations", str(tmp_path / "a.csv"))
-    assert b"".join(response.streaming_content) == (tmp_path / "a.csv").read_bytes()
-
-
-def test_an_export_that_does_not_exist_cannot_be_downloaded(admin_client):
-    assert admin_client.get("/admin/export/passwords.csv").status_code == 404
-
-
-def test_the_export_page_says_how_many_rows_there_are(admin_client):
-    annotate(), annotate()
-    page = admin_client.get("/admin/export/").content.decode()
-    assert "(2 rows)" in page
-    assert 'href="/admin/export/annotations.csv"' in page
-
-
-# --- The command
-
-
-def test_the_command_writes_the_file_and_says_how_many_rows(tmp_path, capsys):
-    annotate(), annotate()
-    file = tmp_path / "labels.csv"
-    call_command("export", "annotations", str(file))
-    assert capsys.readouterr().out == f"2 rows written to {file}.\n"
-    assert file.read_bytes().decode() == exported()
-
-
-def test_a_file_that_was_there_is_replaced(tmp_path):
-    file = tmp_path / "labels.csv"
-    file.write_text("old\n" * 1000)
-    call_command("export", "annotations", str(file))
-    assert file.read_text() == exported().replace("\r\n", "\n")
-
-
-def test_an_export_that_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    def breaks_off():
-        yield "header\r\n"
-        raise ConnectionError("the database went away")
-
-    monkeypatch.setitem(command.EXPORTS, "annotations", breaks_off)
-    file = tmp_path / "labels.csv"
-    file.write_text("the old one")
-    with pytest.raises(CommandError):
-        call_command("export", "annotations", str(file))
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("labels.csv", "the old one")]
-
-
-@pytest.mark.parametrize(
-    ("place", "reason"),
-    [
-        ("nowhere/labels.csv", "No such file or directory"),
-        ("file/labels.csv", "Not a directory"),
-        ("folder", "Is a directory"),
-    ],
-)
-def test_a_file_that_cannot_be_written_is_said_in_a_sentence(tmp_path, place, reason):
-    (tmp_path / "file").touch()
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(CommandError) as refusal:
-        call_command("export", "annotations", str(tmp_path / place))
-    assert str(refusal.value) == (
-        f"{tmp_path / place} cannot be written: {reason}. Choose another folder or free some space."
-    )
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
-
-
-def test_an_unknown_export_ends_with_exit_code_2_and_a_sentence(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "manage.py", "export", "passwords", str(tmp_path / "x.csv")],
-        cwd=ROOT,
-        env={**os.environ, "HUMANVAL_VAR": str(tmp_path), "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
-        text=True,
-        capture_output=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "CommandError: There is no export 'passwords'. Choose one of: annotations.\n"
-
-
-def test_exporting_changes_nothing():
+def test_exporting_changes_nothing_but_the_audit_trail():
     annotate()
     before = list(Annotation.objects.values()), list(Worker.objects.values())
-    exported()
+    exported("annotations")
     assert (list(Annotation.objects.values()), list(Worker.objects.values())) == before
+    assert AuditEntry.objects.get().act == "annotations exported"

@@ -1,0 +1,240 @@
+"""Which statements and annotations an export holds: one form for the page, the API and the command line."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.datastructures import MultiValueDict
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from annotator.models import COUNTED_STATUSES, HIT, HITType
+from generation.models import GenerationRun, Label, Method, TargetGroup
+
+OF_STATEMENTS = ("group", "label", "method", "run", "imported", "study", "score_min", "score_max")
+OF_LABELS = (*OF_STATEMENTS, "submitted_from", "submitted_to")
+OF_ANNOTATIONS = (*OF_LABELS, "counted")
+YES_NO = {"yes": True, "no": False}
+
+
+class WrongFilter(ValueError):
+    """A filter has a value that it cannot have; ``faults`` are sentences by the name of the filter."""
+
+    def __init__(self, faults: Mapping[str, list[str]]) -> None:
+        super().__init__(" ".join(sentence for sentences in faults.values() for sentence in sentences))
+        self.faults = dict(faults)
+
+
+class _SlugsField(forms.ModelMultipleChoiceField):
+    def __init__(self) -> None:
+        super().__init__(
+            TargetGroup.objects.all(),
+            to_field_name="slug",
+            required=False,
+            label="Groups",
+            widget=UnfoldAdminSelectMultipleWidget,
+            error_messages={"invalid_choice": "There is no group “%(value)s”. Give the slug of one that there is."},
+        )
+
+
+def _words(label: str, choices: list, *, what: str) -> forms.MultipleChoiceField:
+    names = ", ".join(value for value, _ in choices)
+    return forms.MultipleChoiceField(
+        choices=choices,
+        required=False,
+        label=label,
+        widget=UnfoldAdminSelectMultipleWidget,
+        error_messages={"invalid_choice": f"There is no {what} “%(value)s”. Choose one of: {names}."},
+    )
+
+
+def _day(label: str, help_text: str) -> forms.DateField:
+    return forms.DateField(
+        required=False,
+        label=label,
+        help_text=help_text,
+        widget=UnfoldAdminTextInputWidget(attrs={"type": "date"}),
+        error_messages={"invalid": "Give a day as YYYY-MM-DD."},
+    )
+
+
+def _score(label: str) -> forms.FloatField:
+    return forms.FloatField(
+        required=False,
+        label=label,
+        min_value=0,
+        max_value=1,
+        widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "any"}),
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"), "A classifier's score is a number from 0 to 1."
+        ),
+    )
+
+
+class FilterForm(forms.Form):
+    """The filters by their names. What is left empty leaves nothing out."""
+
+    group = _SlugsField()
+    label = _words("Prompt labels", Label.choices, what="label")
+    method = _words("Methods", Method.choices, what="method")
+    run = forms.ModelChoiceField(
+        GenerationRun.objects.all(),
+        required=False,
+        label="Run",
+        help_text="Its number.",
+        widget=UnfoldAdminIntegerFieldWidget,
+        error_messages={"invalid_choice": "There is no run “%(value)s”. Give the number of one that there is."},
+    )
+    imported = forms.TypedChoiceField(
+        choices=[("", "All"), ("yes", "Imported only"), ("no", "Not imported")],
+        coerce=YES_NO.get,
+        empty_value=None,
+        required=False,
+        label="Imported statements",
+        widget=UnfoldAdminSelectWidget,
+        error_messages={"invalid_choice": "Give “yes” for imported statements alone, or “no” for all others."},
+    )
+    study = forms.ModelMultipleChoiceField(
+        HITType.objects.all(),
+        required=False,
+        label="Studies",
+        widget=UnfoldAdminSelectMultipleWidget,
+        error_messages={
+            name: f"There is no study “%({parameter})s”. Give the number of one that there is."
+            for name, parameter in (("invalid_choice", "value"), ("invalid_pk_value", "pk"))
+        },
+    )
+    score_min = _score("Classifier's score, from")
+    score_max = _score("Classifier's score, to")
+    submitted_from = _day("Submitted from", "The first day, in UTC.")
+    submitted_to = _day("Submitted to", "The last day, in UTC.")
+    counted = forms.TypedChoiceField(
+        choices=[("", "All"), ("yes", "Counted as labels only"), ("no", "Not counted only")],
+        coerce=YES_NO.get,
+        empty_value=None,
+        required=False,
+        label="Annotations",
+        widget=UnfoldAdminSelectWidget,
+        error_messages={"invalid_choice": "Give “yes” for annotations that count as labels, or “no” for all others."},
+    )
+
+    def clean(self) -> dict:
+        filled = super().clean()
+        for first, last, what in (("score_min", "score_max", "score"), ("submitted_from", "submitted_to", "day")):
+            low, high = filled.get(first), filled.get(last)
+            if low is not None and high is not None and low > high:
+                self.add_error(last, f"The last {what} lies before the first: {high} is less than {low}.")
+        return filled
+
+
+class ExportForm(FilterForm):
+    """The filters, and how text cells are written."""
+
+    excel_safe = forms.BooleanField(
+        required=False,
+        label="Safe for spreadsheets (CSV)",
+        help_text="A cell that a spreadsheet would run as a formula gets an apostrophe in front. "
+        "Leave it off for anything but a spreadsheet: the text is then exactly as it was written.",
+        widget=UnfoldBooleanSwitchWidget,
+    )
+
+
+def filters_from(data: Mapping, *, takes: tuple[str, ...], export: str) -> dict:
+    """The filters that ``data``, a form's or a plain mapping, sets, by name, for an export that takes these.
+
+    Raises ``WrongFilter`` for a value that cannot be and for a filter that the export does not take.
+    """
+    form = FilterForm(_given(data))
+    if not form.is_valid():
+        raise WrongFilter({name: list(sentences) for name, sentences in form.errors.items()})
+    chosen = {name: value for name, value in form.cleaned_data.items() if not _is_empty(value)}
+    foreign = {
+        name: [f"The export {export} has no filter “{name}”. It takes: {', '.join(takes)}."]
+        for name in chosen
+        if name not in takes
+    }
+    if foreign:
+        raise WrongFilter(foreign)
+    return chosen
+
+
+def _given(data: Mapping) -> MultiValueDict:
+    """What is not left empty, as a form takes it."""
+    each = data.lists() if isinstance(data, MultiValueDict) else data.items()
+    given = {name: value if isinstance(value, list | tuple) else [value] for name, value in each}
+    return MultiValueDict({name: [one for one in values if one != ""] for name, values in given.items()})
+
+
+def _is_empty(value) -> bool:
+    return value in (None, "") or (hasattr(value, "__len__") and not len(value))
+
+
+def in_words(filters: Mapping) -> dict:
+    """Filters as the audit trail keeps them: JSON, things by the name or number that the filter takes."""
+    return {name: _told(value) for name, value in filters.items()}
+
+
+def _told(value):
+    if isinstance(value, QuerySet | list | tuple):
+        return [_told(one) for one in value]
+    if isinstance(value, TargetGroup):
+        return value.slug
+    if isinstance(value, GenerationRun | HITType):
+        return value.pk
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def of_statements(filters: Mapping, to_statement: str = "") -> Q:
+    """What the filters ask of a statement; ``to_statement`` is the way to it, ending in two underscores."""
+    asked = Q()
+    for name, lookup in (
+        ("group", "group__in"),
+        ("label", "label__in"),
+        ("method", "method__in"),
+        ("run", "run"),
+        ("score_min", "toxic_prob__gte"),
+        ("score_max", "toxic_prob__lte"),
+    ):
+        if name in filters:
+            asked &= Q(**{to_statement + lookup: filters[name]})
+    if "imported" in filters:
+        imported = Q(**{f"{to_statement}run": None}) & ~Q(**{f"{to_statement}method": Method.WRITTEN})
+        asked &= imported if filters["imported"] else ~imported
+    return asked
+
+
+def in_studies(filters: Mapping) -> Q:
+    """That a statement is in one of the studies that were asked for."""
+    if "study" not in filters:
+        return Q()
+    return Q(Exists(HIT.objects.filter(generation=OuterRef("pk"), hit_type__in=filters["study"])))
+
+
+def of_annotations(filters: Mapping) -> Q:
+    """What the filters ask of an annotation and of its statement."""
+    asked = of_statements(filters, "assignment__hit__generation__")
+    if "study" in filters:
+        asked &= Q(assignment__hit__hit_type__in=filters["study"])
+    if "submitted_from" in filters:
+        asked &= Q(assignment__submitted_at__date__gte=filters["submitted_from"])
+    if "submitted_to" in filters:
+        asked &= Q(assignment__submitted_at__date__lt=filters["submitted_to"] + timedelta(days=1))
+    if "counted" in filters:
+        asked &= IS_COUNTED if filters["counted"] else ~IS_COUNTED
+    return asked
+
+
+IS_COUNTED = Q(
+    not_understood=False,
+    assignment__hit__is_check=False,
+    assignment__holds_place=True,
+    assignment__status__in=COUNTED_STATUSES,
+)
+"""The rule of ``AnnotationQuerySet.counted`` as a condition; a test holds the two together."""

@@ -1,0 +1,82 @@
+"""In which encoding a file is.
+
+What is certain is decoded; what is not is refused, since a guess spoils texts silently.
+"""
+
+import codecs
+from pathlib import Path
+
+from analysis.imports.faults import Refused
+
+MARKS = (  # The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+BLOCK = 1 << 20
+
+
+def encoding_of(path: Path, *, asked_for: str = "") -> str:
+    """The name of the encoding: the one asked for, else the one of the byte order mark, else UTF-8.
+
+    Raises ``Refused`` for an encoding that Python does not know, and for UTF-16 without its mark.
+    """
+    if asked_for:
+        return encoding_of_name(asked_for)
+    with path.open("rb") as file:
+        start = file.read(64)
+    for mark, name in MARKS:
+        if start.startswith(mark):
+            return name
+    if b"\0" in start[:2]:
+        name = "utf-16-be" if start[:1] == b"\0" else "utf-16-le"
+        raise Refused(
+            f"{path.name} looks like UTF-16 without a byte order mark. Save it as UTF-8, or say --encoding {name}."
+        )
+    return "utf-8"
+
+
+def undecodable(path: Path, encoding: str) -> Refused:
+    """The sentence for a file whose bytes are not of its encoding: which byte, and in which line."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    before = lines = 0
+    last = b""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            held = decoder.getstate()[0]
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                position = before - len(held) + error.start
+                byte = error.object[error.start]
+                lines += _line_ends(last + (held + block)[: error.start])
+                return Refused(
+                    f"{path.name} is not {_spoken(encoding)}: byte {position + 1:,}, in line {lines + 1:,}, is "
+                    f"0x{byte:02X}. Save the file as UTF-8, or say in which encoding it is: a file from Windows or an "
+                    "old spreadsheet is often --encoding cp1252."
+                )
+            lines += _line_ends(last + block)
+            last = b"\r" if block.endswith(b"\r") else b""
+            lines -= len(last)
+            before += len(block)
+    return Refused(f"{path.name} ends within a character of {_spoken(encoding)}. It may be cut off: fetch it again.")
+
+
+def _line_ends(data: bytes) -> int:
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+
+
+def encoding_of_name(name: str) -> str:
+    try:
+        codec = codecs.lookup(name)
+    except (LookupError, ValueError) as error:
+        raise Refused(f"There is no encoding {name!r}. Say for example utf-8, cp1252, latin-1 or utf-16.") from error
+    if not codec._is_text_encoding:
+        raise Refused(f"{name!r} is no encoding of text. Say for example utf-8, cp1252, latin-1 or utf-16.")
+    return "utf-8-sig" if codec.name == "utf-8" else codec.name
+
+
+def _spoken(encoding: str) -> str:
+    return "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
