@@ -3,11 +3,13 @@
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
+from knox import admin as knox_admin
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
+admin.site.unregister(knox_admin.models.AuthToken)  # the page “API” has them: each user their own
 
 
 @admin.register(User)

@@ -10,7 +10,7 @@ from annotator import inviting
 from annotator.models import ConsentForm, HITType
 from generation import runs
 from generation.models import Demonstration, Label, RunMethod, TargetGroup
-from generation.parameters import AliceParameters, Direction
+from generation.parameters import AliceParameters
 
 DEMONSTRATIONS = Path(__file__).resolve().parent.parent / "generation" / "demonstrations"
 PAIRS_A_GROUP = 1
@@ -106,9 +106,7 @@ def make_study() -> HITType:
     run = runs.start_run(
         cells=[runs.Cell(group, Label.BENIGN, PAIRS_A_GROUP) for group in TargetGroup.objects.all()],
         method=RunMethod.PAIRED,
-        alice=AliceParameters(
-            direction=Direction.for_label(Label.BENIGN), beam=BEAM, no_repeat_ngram_size=NO_REPEAT_NGRAM_SIZE
-        ),
+        alice=AliceParameters(beam=BEAM, no_repeat_ngram_size=NO_REPEAT_NGRAM_SIZE),
         language_model=settings.LANGUAGE_MODEL,
         classifier=settings.CLASSIFIER,
         seed=SEED,

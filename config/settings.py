@@ -43,6 +43,9 @@ ALLOW_DOWNLOADS = env.bool("HUMANVAL_ALLOW_DOWNLOADS", default=False)
 DEVICE = env.str("HUMANVAL_DEVICE", default="auto")
 CHUNK_SIZE = env.int("HUMANVAL_CHUNK_SIZE", default=16)
 LEASE_SECONDS = env.int("HUMANVAL_LEASE_SECONDS", default=60)
+API_RATE = env.str("HUMANVAL_API_RATE", default="1200/minute")
+API_ANONYMOUS_RATE = env.str("HUMANVAL_API_ANONYMOUS_RATE", default="60/minute")
+LARGEST_UPLOAD_MB = env.int("HUMANVAL_LARGEST_UPLOAD_MB", default=1024)
 LOG_FORMAT = env.str("HUMANVAL_LOG_FORMAT", default="json")
 # ----------------------------------------------------------------------------------------
 
@@ -62,7 +65,11 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_htmx",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "knox",
     "rest_framework",
+    "simple_history",
 ]
 
 MIDDLEWARE = [
@@ -76,6 +83,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "simple_history.middleware.HistoryRequestMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -128,6 +136,8 @@ CELERY_BEAT_SCHEDULE = {
     "settle qualification tests": {"task": "annotator.finish_tests", "schedule": 30.0, "options": {"expires": 30}},
     "expire lapsed assignments": {"task": "annotator.expire_assignments", "schedule": 30.0, "options": {"expires": 30}},
     "approve overdue work": {"task": "annotator.approve_overdue", "schedule": 60.0, "options": {"expires": 60}},
+    "wake imports that nobody works on": {"task": "analysis.wake_imports", "schedule": 5.0, "options": {"expires": 5}},
+    "refresh agreement": {"task": "analysis.refresh_agreement", "schedule": 60.0, "options": {"expires": 60}},
 }
 
 # --- Security ------------------------------------------------------------------------------
@@ -203,11 +213,58 @@ STORAGES = {
 
 # --- API ---------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
-    "PAGE_SIZE": 50,
+    # The token first: it decides that who is unknown is told so by 401.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "config.api.authentication.BearerToken",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["config.api.permissions.ByModel"],
+    "DEFAULT_PAGINATION_CLASS": "config.api.paging.Pages",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "config.api.schema.Description",
+    "DEFAULT_THROTTLE_CLASSES": [
+        "rest_framework.throttling.AnonRateThrottle",
+        "rest_framework.throttling.UserRateThrottle",
+    ],
+    "DEFAULT_THROTTLE_RATES": {"anon": API_ANONYMOUS_RATE, "user": API_RATE},
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "config.api.problems.answer",
+    "NON_FIELD_ERRORS_KEY": "request",
+    "NUM_PROXIES": PROXIES,
+    "URL_FORMAT_OVERRIDE": None,
+}
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer"}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Humanval",
+    "DESCRIPTION": (
+        "Everything of the workspace, for scripts. **Texts are sent as they were written and may hurt: nothing is "
+        "blurred here.** Lists come in pages, newest first; `next` is the address of the page after. Errors are "
+        "problem details (RFC 9457)."
+    ),
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAdminUser"],
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "BadBecause": "generation.models.BadBecause",
+        "Label": "generation.models.Label",
+        "Method": "generation.models.Method",
+        "DecodingMethod": "annotator.api.choices.METHODS",
+        "RunMethod": "generation.models.RunMethod",
+        "RunState": "generation.models.RunState",
+        "HITState": "annotator.models.HITStatus",
+        "Scale": "annotator.api.assignments.SCALE",
+        "YesMaybeNo": "annotator.api.assignments.YES_MAYBE_NO",
+    },
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.api.schema.describe_problems",
+    ],
 }
 
 # --- Logs: one JSON object a line ------------------------------------------------------------
@@ -293,12 +350,15 @@ UNFOLD = {
                     admin_link(
                         "Groups", "groups", "admin:generation_targetgroup_changelist", "generation.view_targetgroup"
                     ),
-                    admin_link(
-                        "Demonstrations",
-                        "format_quote",
-                        "admin:generation_demonstration_changelist",
-                        "generation.view_demonstration",
-                    ),
+                    {
+                        **admin_link(
+                            "Demonstrations",
+                            "format_quote",
+                            "admin:generation_sets",
+                            "generation.view_demonstration",
+                        ),
+                        "active": lambda request: request.path.startswith("/admin/generation/demonstration/"),
+                    },
                     admin_link(
                         "Runs",
                         "play_circle",
@@ -369,7 +429,15 @@ UNFOLD = {
             },
             {
                 "title": "Data",
-                "items": [admin_link("Export", "download", "export", "annotator.view_annotation")],
+                "items": [
+                    admin_link(
+                        "Import", "upload", "admin:analysis_dataimport_changelist", "analysis.view_dataimport"
+                    ),
+                    admin_link("Export", "download", "export", "annotator.view_annotation"),
+                    admin_link(
+                        "Audit trail", "history", "admin:generation_auditentry_changelist", "generation.view_auditentry"
+                    ),
+                ],
             },
             {
                 "title": "Access",
