@@ -6,7 +6,7 @@ HUMANVAL_VAR ?= var
 export HUMANVAL_VAR := $(abspath $(HUMANVAL_VAR))
 BIN := $(abspath .venv/bin)
 
-.PHONY: run install install-dev test check format bench bench-agreement bench-alice bench-alice-gpu bench-web pictures
+.PHONY: run install install-dev test check format bench bench-agreement bench-alice bench-alice-gpu bench-web bench-io pictures
 
 # What a laptop serves is plain HTTP on its own address; production is HTTPS unless told otherwise.
 LOCAL := HUMANVAL_HTTPS=0 HUMANVAL_SITE_URL=http://localhost:$(PORT) HUMANVAL_LOG_FORMAT=text
@@ -27,9 +27,17 @@ install-dev: .venv/installed-dev
 	@.venv/bin/python -m pip install --quiet --requirement requirements-dev.txt
 	@touch $@
 
-# Tests keep their state apart; HUMANVAL_VAR is for `make run`.
+# Tests keep their state apart; HUMANVAL_VAR is for `make run`. All of them are shared among as many processes as there
+# are processors; what ARGS names runs in one, unless PROCESSES says otherwise.
+PROCESSES ?= $(if $(ARGS),0,logical)
+SHARED := --dist loadfile --no-loadscope-reorder --maxprocesses 8
+
 test: install-dev
+ifeq ($(PROCESSES),0)
 	@env -u HUMANVAL_VAR $(BIN)/python -m pytest $(ARGS)
+else
+	@env -u HUMANVAL_VAR OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) $(SHARED) $(ARGS)
+endif
 
 check: install-dev
 	$(BIN)/ruff format --check .
@@ -43,7 +51,7 @@ format: install-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-agreement bench-alice bench-web
+bench: bench-agreement bench-alice bench-web bench-io
 
 bench-agreement: install-dev
 	@$(BIN)/python -m benchmarks.agreement
@@ -63,6 +71,10 @@ bench-alice-gpu: install-dev
 bench-web: install-dev
 	@$(BIN)/python -m benchmarks.web $(ARGS)
 
+# Files and pages at the size of the released dataset, in a few minutes.
+bench-io: install-dev
+	@$(BIN)/python -m benchmarks.io $(ARGS)
+
 # The pictures of README.md and of the guides, made by the browser tests.
 pictures:
 	@$(MAKE) test ARGS=tests/browser
@@ -72,5 +84,8 @@ pictures:
 	cp var/test/screenshots/annotator-join-1280-first-view.png docs/pictures/join.png
 	cp var/test/screenshots/review-first-view.png docs/pictures/review.png
 	cp var/test/screenshots/study-pay-first-view.png docs/pictures/study-pay.png
+	cp var/test/screenshots/study-preview-first-view.png docs/pictures/study-preview.png
+	cp var/test/screenshots/study-watched-first-view.png docs/pictures/study-watched.png
 	cp var/test/screenshots/agreement-1280.png docs/pictures/agreement.png
 	cp var/test/screenshots/alice-replay-1280.png docs/pictures/replay.png
+	cp var/test/screenshots/runs-at-work-first-view.png docs/pictures/run.png

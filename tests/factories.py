@@ -7,8 +7,19 @@ from django.utils import timezone
 
 from annotator import assigning, inviting
 from annotator.models import HIT, Assignment, Consent, ConsentForm, HITType, Worker
-from generation import runs
-from generation.models import Demonstration, Generation, GenerationRun, Label, Method, Prompt, RunMethod, TargetGroup
+from generation import runs, trials
+from generation.drawing import Output
+from generation.models import (
+    Demonstration,
+    Generation,
+    GenerationRun,
+    Label,
+    Method,
+    Prompt,
+    Response,
+    RunMethod,
+    TargetGroup,
+)
 
 numbers = count(1)
 
@@ -45,15 +56,15 @@ def make_demonstrations(
     return [Demonstration.objects.get_or_create(group=group, label=label, text=text)[0] for text in texts]
 
 
-def make_run(count: int = 3, *, slugs=("women",), **options) -> GenerationRun:
-    """A queued run of so many statements a group, whose groups have demonstrations; no worker is woken for it."""
-    groups = [make_group(slug) for slug in slugs]
-    for group in groups:
-        make_demonstrations(group)
+def make_run(count: int = 3, *, slugs=("women",), labels=(Label.BENIGN,), **options) -> GenerationRun:
+    """A queued run of so many statements a group and label, from filled sets; no worker is woken for it."""
+    sets = [(make_group(slug), label) for slug in slugs for label in labels]
+    for group, label in sets:
+        make_demonstrations(group, label=label)
     options = {"language_model": "toy", "seed": 7, "wake": False} | options
     if options.get("method", RunMethod.TOPK) != RunMethod.TOPK:
         options = {"classifier": "toy classifier"} | options
-    return runs.start_run(cells=[runs.Cell(group, Label.BENIGN, count) for group in groups], **options)
+    return runs.start_run(cells=[runs.Cell(group, label, count) for group, label in sets], **options)
 
 
 def make_searched_generation(**fields) -> Generation:
@@ -63,6 +74,16 @@ def make_searched_generation(**fields) -> Generation:
     prompt = Prompt.objects.create(group=chunk.group, label=chunk.label, text=f"- my aunt sails {next(numbers)}\n-")
     place = {"run": run, "chunk": chunk, "position": 0, "prompt": prompt, "group": chunk.group, "seed": 5}
     return make_generation(**place | {"method": Method.ALICE} | fields)
+
+
+def make_responses(group: TargetGroup | None = None, *texts: str, label: str = Label.BENIGN) -> list[Response]:
+    """Responses to a prompt of a set, which is filled if it is empty, in a trial of their own."""
+    group = group or make_group()
+    make_demonstrations(group, label=label)
+    trial = trials.ask(group=group, label=label, by=None, language_model="toy")
+    outputs = [Output(text=text, tokens=3, log_prob=-2.0, finish_reason="stop") for text in texts]
+    trials.store_trial(trial=trial, outputs=outputs, environment={"device": "cpu", "dtype": "float32"})
+    return list(trial.responses.all())
 
 
 def make_worker(**fields) -> Worker:

@@ -33,6 +33,7 @@ class Site:
     logins: dict[str, str]
     process: subprocess.Popen
     state: Path
+    environment: dict[str, str]
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +77,7 @@ def site(browser) -> Iterator[Site]:
                 logins=dict(re.findall(r"^  (admin|researcher) +(\S+)$", text, re.MULTILINE)),
                 process=process,
                 state=Path(state),
+                environment=environment,
             )
         finally:
             if process.poll() is None:

@@ -19,7 +19,7 @@ from annotator.questions import QUESTIONS
 from annotator.views.access import SESSION_KEY
 from tests.browser.accessibility import violations
 from tests.browser.conftest import wait_for
-from tests.factories import accept, consenting_worker, make_hit, make_hit_type
+from tests.factories import accept, consenting_worker, make_generation, make_hit, make_hit_type
 
 WIDE = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -47,7 +47,7 @@ class Annotator:
         self.invitation = self.worker.invitations.create()
         study = make_hit_type()
         for text in ("the library opens at nine on weekdays", "the bakery closes at noon on sundays"):
-            make_hit(text, hit_type=study)
+            make_hit(generation=make_generation(text, method="written"), hit_type=study)
         self.assignment = accept(self.worker, hit_type=study)
         self.url = f"{site}/task/{self.assignment.key}/"
 

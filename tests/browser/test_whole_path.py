@@ -12,10 +12,9 @@ from playwright.sync_api import expect
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from tests.browser.conftest import MINUTES, SCREENSHOTS, follow, wait_for
+from tests.browser.visiting import PHONE, WIDE, new_context, screenshot, workspace
 
 STATEMENTS = 26
-WIDE = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
 ANNOTATORS = [
     {"name": "wide", "covers": False, "viewport": WIDE},
     {"name": "phone", "covers": True, "viewport": PHONE, "has_touch": True, "is_mobile": True},
@@ -73,7 +72,10 @@ def alice_is_started(page, site):
     expect(page.locator("#id_beam")).to_be_visible()
     expect(page.locator("#id_k")).to_be_hidden()
     expect(page.get_by_text("what the classifier wrongly takes for toxic")).to_be_visible()
-    page.get_by_label("Women", exact=True).check()
+    page.get_by_role("checkbox", name="toxic", exact=True).uncheck()
+    expect(page.get_by_text("what the classifier wrongly takes for benign")).to_be_hidden()
+    page.get_by_role("checkbox", name="Women").check()
+    expect(page.locator("#outlook")).to_contain_text("16 statements")
     for name, value in (
         ("count", 2), ("max_new_tokens", 12), ("seed", 5), ("vocabulary", 40), ("no_repeat_ngram_size", 3),
         ("n_best", 3), ("beam", 0),
@@ -267,7 +269,7 @@ def csv_has_every_annotation(page, site, scores):
     page.goto(f"{site.url}/admin/export/")
     screenshot(page, "export")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download annotations.csv").click()
+        page.get_by_role("button", name="annotations.csv").click()
     with open(download.value.path(), encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 * STATEMENTS
@@ -278,31 +280,3 @@ def csv_has_every_annotation(page, site, scores):
     assert {text: sorted(values) for text, values in exported.items()} == {
         text: sorted(values) for text, values in scores.items()
     }
-
-
-def workspace(site, browser, viewport, **options):
-    """A page on which the researcher is logged in."""
-    page = new_context(browser, viewport=viewport, **options).new_page()
-    page.goto(f"{site.url}/admin/")
-    page.get_by_label("Username").fill("researcher")
-    page.get_by_label("Password").fill(site.logins["researcher"])
-    follow(page, page.get_by_role("button", name="Log in"))
-    expect(page.get_by_text("The way of a statement")).to_be_visible()
-    return page
-
-
-def new_context(browser, **options):
-    """A browser context in which a page that breaks its content security policy fails the test."""
-    context = browser.new_context(**options)
-    context.on("console", lambda message: fail_on_violation(message.text))
-    context.on("weberror", lambda error: pytest.fail(f"JavaScript error: {error.error}"))
-    return context
-
-
-def fail_on_violation(text):
-    assert "Content Security Policy" not in text, text
-
-
-def screenshot(page, name):
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}-{page.viewport_size['width']}.png", full_page=True)

@@ -54,7 +54,7 @@ def test_work_is_reviewed_and_a_study_that_became_too_slow_is_topped_up(page, wo
 
     Assignment.objects.update(accepted_at=timezone.now() - timedelta(minutes=4))
     see("study-pay", f"/admin/annotator/hittype/{world.study.pk}/change/")
-    page.screenshot(path=SCREENSHOTS / "study-pay-first-view.png")
+    page.locator("section[aria-labelledby=pay-heading]").screenshot(path=SCREENSHOTS / "study-pay-first-view.png")
     follow(page, page.get_by_role("button", name="Top up"))
     see("study-topped-up")
     world.study.refresh_from_db()

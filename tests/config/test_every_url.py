@@ -12,16 +12,20 @@ from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import get_resolver, reverse
 
+from analysis.models import DataImport
 from annotator import inviting, paying
 from annotator.models import HelpLine, KnownAnswers, Panel, Qualification, TestResult
 from config.roles import RESEARCHER
+from generation import auditing
 from generation.models import Demonstration
 from tests.factories import (
     accept,
     answers,
     consenting_worker,
     make_generation,
+    make_group,
     make_hit,
+    make_responses,
     make_run,
     make_searched_generation,
 )
@@ -53,11 +57,11 @@ PAGES = {
     "annotator:stop": (405, 405, 405, 405),
     "annotator:leave": (405, 405, 405, 405),
     "agreement": (LOG_IN, LOG_IN, 200, 200),
+    "work_out_agreement": (LOG_IN, LOG_IN, 405, 405),
     "demographics": (LOG_IN, LOG_IN, 200, 200),
     "export": (LOG_IN, LOG_IN, 200, 200),
     "download": (LOG_IN, LOG_IN, 200, 200),
-    "generationrun-list": (403, 403, 200, 200),
-    "generationrun-detail": (403, 403, 200, 200),
+    "tokens": (LOG_IN, LOG_IN, 200, 200),
     "admin:index": (LOG_IN, LOG_IN, 200, 200),
     "admin:app_list": (LOG_IN, LOG_IN, 200, 200),
     "admin:search": (LOG_IN, LOG_IN, 200, 200),
@@ -74,13 +78,30 @@ PAGES = {
     "admin:consent_new_version": (LOG_IN, LOG_IN, 405, 405),
     "admin:consent_preview": (LOG_IN, LOG_IN, 200, 200),
     "admin:annotator_top_up": (LOG_IN, LOG_IN, 405, 405),
+    "admin:annotator_choose": (LOG_IN, LOG_IN, 200, 200),
+    "admin:annotator_watch": (LOG_IN, LOG_IN, 200, 200),
+    "admin:annotator_stop": (LOG_IN, LOG_IN, 200, 200),
+    "admin:annotator_go_on": (LOG_IN, LOG_IN, 405, 405),
+    "admin:annotator_extend": (LOG_IN, LOG_IN, 200, 200),
     "admin:annotator_make_payout": (LOG_IN, LOG_IN, 405, 405),
     "admin:annotator_pay_file": (LOG_IN, LOG_IN, 200, 200),
     "admin:generation_run_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_run_outlook": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_run_samples": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_run_recipe": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_run_repeat": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_pause": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_resume": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_replay": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_sets": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_set": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_set_history": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_trial": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_response": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_import_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_import_stop": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_import_faults": (LOG_IN, LOG_IN, 200, 200),
     "admin/(?P<url>.*)$": (LOG_IN, LOG_IN, 404, 404),
 }
 
@@ -97,27 +118,37 @@ ACTS = {
     "annotator:return": (403, 302, 403, 403),
     "annotator:stop": (403, 302, 403, 403),
     "annotator:leave": (302, 302, 302, 302),
-    "generationrun-list": (403, 403, 405, 405),
-    "generationrun-detail": (403, 403, 405, 405),
+    "tokens": (LOG_IN, LOG_IN, 422, 422),  # for no time
+    "work_out_agreement": (LOG_IN, LOG_IN, 302, 302),
     "admin:annotator_review": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen
     "admin:consent_publish": (LOG_IN, LOG_IN, 302, 302),
     "admin:consent_new_version": (LOG_IN, LOG_IN, 302, 302),
     "admin:annotator_top_up": (LOG_IN, LOG_IN, 302, 302),
+    "admin:annotator_choose": (LOG_IN, LOG_IN, 422, 422),  # nothing is asked for
+    "admin:annotator_stop": (LOG_IN, LOG_IN, 302, 302),
+    "admin:annotator_go_on": (LOG_IN, LOG_IN, 302, 302),
+    "admin:annotator_extend": (LOG_IN, LOG_IN, 422, 422),  # by nothing
     "admin:annotator_make_payout": (LOG_IN, LOG_IN, 302, 302),
+    "admin:generation_run_repeat": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_pause": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_resume": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_replay": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_import_stop": (LOG_IN, LOG_IN, 302, 302),
+    "admin:generation_set": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen
+    "admin:generation_trial": (LOG_IN, LOG_IN, 422, 422),
+    "admin:generation_response": (LOG_IN, LOG_IN, 422, 422),
 }
 
 # What may be done with a model in the admin: by a researcher, by an admin. From it follow its
 # pages: the list, a row and its history take "view", the others the permission of their name.
 # Somebody who may only view gets a row's page without a way to save it.
 MODELS = {
-    "generation_targetgroup": ("view", "view add change delete"),
+    "generation_targetgroup": ("view add change", "view add change delete"),
     "generation_demonstration": ("view add change", "view add change delete"),
     "generation_generationrun": ("view add", "view add"),
     "generation_generation": ("view", "view"),
+    "generation_auditentry": ("view", "view"),
     "annotator_hittype": ("view add change", "view add change delete"),
     "annotator_hit": ("view", "view"),
     "annotator_assignment": ("view", "view"),
@@ -131,6 +162,7 @@ MODELS = {
     "annotator_qualification": ("view add change", "view add change delete"),
     "annotator_testresult": ("view", "view"),
     "annotator_knownanswers": ("view add change", "view add change"),
+    "analysis_dataimport": ("view add", "view add"),
     "auth_group": ("", "view add change delete"),
     "auth_user": ("", "view add change delete"),
 }
@@ -149,7 +181,10 @@ def every_pattern(patterns, namespace="", route=""):
             yield f"{namespace}{pattern.name}" if pattern.name else here, parameters
 
 
-EVERY_PATTERN = list(every_pattern(get_resolver().url_patterns))
+# The API's addresses have a table of their own, in tests/api/test_permissions.py.
+EVERY_PATTERN = [
+    (name, parameters) for name, parameters in every_pattern(get_resolver().url_patterns) if not name.startswith("api-")
+]
 
 
 def model_of(name):
@@ -180,6 +215,7 @@ class World:
     def __init__(self):
         self.run = make_run()
         self.searched = make_searched_generation()
+        [self.response] = make_responses(make_group("women"), "our skipper is a woman")
         hit = make_hit()
         make_hit(hit_type=hit.hit_type)
         self.worker = consenting_worker()
@@ -197,6 +233,7 @@ class World:
             "generation_demonstration": Demonstration.objects.first(),
             "generation_generationrun": self.run,
             "generation_generation": hit.generation,
+            "generation_auditentry": auditing.note("run started", subject="run 1"),
             "annotator_hittype": hit.hit_type,
             "annotator_hit": hit,
             "annotator_assignment": self.assignment,
@@ -214,6 +251,7 @@ class World:
             "annotator_knownanswers": KnownAnswers.objects.create(
                 generation=make_generation(), expected={"lewd": ["no"]}
             ),
+            "analysis_dataimport": DataImport.objects.create(format="train", file_name="train.csv"),
             "auth_group": researchers,
             "auth_user": self.researcher,
         }
@@ -237,10 +275,16 @@ class World:
             "hit_type_id": self.rows["annotator_hittype"].pk,
             "key": self.assignment.key,
             "name": "annotations",
+            "file_format": "csv",
             "payout_id": self.payout.pk,
             "run_id": self.run.pk,
+            "import_id": self.rows["analysis_dataimport"].pk,
             "form_id": self.assignment.consent.form_id,
             "generation_id": self.searched.pk,
+            "slug": "women",
+            "label": "benign",
+            "trial_id": self.response.trial_id,
+            "response_id": self.response.pk,
             "pk": self.run.pk,
             "id": self.researcher.pk,
             "app_label": "annotator",
@@ -314,7 +358,7 @@ def test_a_user_who_is_not_staff_gets_nothing_of_the_workspace(world):
     browser.force_login(User.objects.create(username="eve"))
     for name, parameters in EVERY_PATTERN:
         if (
-            name.startswith(("admin", "agreement", "demographics", "export", "download"))
+            name.startswith(("admin", "agreement", "work_out_agreement", "demographics", "export", "download"))
             and PAGES.get(name, [LOG_IN])[0] == LOG_IN
         ):
             assert outcome(browser.get(world.address(name, parameters))) == LOG_IN, name
@@ -324,13 +368,13 @@ def test_staff_without_permissions_see_nothing_that_is_stored(world):
     browser = Client()
     browser.force_login(User.objects.create(username="eve", is_staff=True))
     for name, parameters in EVERY_PATTERN:
-        is_of_a_model = (
-            model_of(name)
-            or name in ("agreement", "demographics", "export", "download")
-            or name.startswith("generationrun")
-        )
+        is_of_a_model = model_of(name) or name in ("agreement", "demographics", "export", "download")
         is_a_page_of_its_own = name.removeprefix("admin:") in (
-            "annotator_review", "generation_run_progress", "generation_replay"
+            "annotator_review", "annotator_choose", "annotator_watch", "annotator_stop", "annotator_extend",
+            "analysis_import_progress", "analysis_import_faults",
+            "generation_run_progress", "generation_run_outlook", "generation_run_samples",
+            "generation_run_recipe", "generation_replay",
+            "generation_sets", "generation_set", "generation_set_history", "generation_trial",
         )  # fmt: skip
         if is_of_a_model or is_a_page_of_its_own:
             assert browser.get(world.address(name, parameters)).status_code == 403, name

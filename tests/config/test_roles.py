@@ -3,11 +3,14 @@
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 
-from config.roles import RESEARCHER, give_permissions
+from config.roles import RESEARCHER, TOXIC_SETS, give_permissions
 
 pytestmark = pytest.mark.django_db
 
 RESEARCHERS_MAY = {
+    "analysis.add_dataimport",
+    "analysis.view_dataimport",
+    "analysis.view_humanlabel",
     "annotator.add_consentform",
     "annotator.add_grant",
     "annotator.add_helpline",
@@ -49,13 +52,20 @@ RESEARCHERS_MAY = {
     "generation.add_demonstration",
     "generation.add_generationrun",
     "generation.add_replay",
+    "generation.add_targetgroup",
+    "generation.add_trial",
     "generation.change_demonstration",
     "generation.change_generationrun",
+    "generation.change_response",
+    "generation.change_targetgroup",
+    "generation.view_auditentry",
     "generation.view_demonstration",
     "generation.view_generation",
     "generation.view_generationrun",
     "generation.view_replay",
+    "generation.view_response",
     "generation.view_targetgroup",
+    "generation.view_trial",
 }
 
 
@@ -67,6 +77,12 @@ def researcher():
 
 def test_a_researcher_may_do_exactly_this():
     assert researcher().get_all_permissions() == RESEARCHERS_MAY
+
+
+def test_the_group_for_toxic_sets_adds_just_the_permission_to_fill_them():
+    user = researcher()
+    user.groups.add(Group.objects.get(name=TOXIC_SETS))
+    assert user.get_all_permissions() - RESEARCHERS_MAY == {"generation.fill_toxic_set"}
 
 
 def test_a_migration_takes_back_what_was_added_by_hand():
