@@ -430,9 +430,7 @@ UNFOLD = {
             {
                 "title": "Data",
                 "items": [
-                    admin_link(
-                        "Import", "upload", "admin:analysis_dataimport_changelist", "analysis.view_dataimport"
-                    ),
+                    admin_link("Import", "upload", "admin:analysis_dataimport_changelist", "analysis.view_dataimport"),
                     admin_link("Export", "download", "export", "annotator.view_annotation"),
                     admin_link(
                         "Audit trail", "history", "admin:generation_auditentry_changelist", "generation.view_auditentry"

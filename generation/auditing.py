@@ -8,4 +8,6 @@ def note(act: str, *, by=None, subject: str = "", **details) -> AuditEntry:
 
     Call it in the transaction of what is noted, so that there is never one without the other.
     """
-    return AuditEntry.objects.create(act=act, by=by if getattr(by, "pk", None) else None, subject=subject, details=details)
+    return AuditEntry.objects.create(
+        act=act, by=by if getattr(by, "pk", None) else None, subject=subject, details=details
+    )

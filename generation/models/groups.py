@@ -71,9 +71,7 @@ class DemonstrationQuerySet(models.QuerySet):
         added = own.filter(history_type="+").order_by("history_id")
         retired = own.filter(retired_at=OuterRef("retired_at")).order_by("history_id")
         name = "history_user__username"
-        return self.annotate(
-            added_by=Subquery(added.values(name)[:1]), retired_by=Subquery(retired.values(name)[:1])
-        )
+        return self.annotate(added_by=Subquery(added.values(name)[:1]), retired_by=Subquery(retired.values(name)[:1]))
 
 
 def _share(condition: Q, *, of: str) -> Cast:

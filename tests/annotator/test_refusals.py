@@ -71,7 +71,14 @@ def test_an_assignment_that_does_not_exist_is_refused(client, worker, method):
 
 @pytest.mark.parametrize(
     "url",
-    ["/task/1/", "/task/not-a-uuid/", f"/task/{uuid.UUID(int=7)}x/", "/task/" + "0" * 32 + "/", "/study/x/", "/nowhere/"],
+    [
+        "/task/1/",
+        "/task/not-a-uuid/",
+        f"/task/{uuid.UUID(int=7)}x/",
+        "/task/" + "0" * 32 + "/",
+        "/study/x/",
+        "/nowhere/",
+    ],
 )
 def test_an_address_that_is_none_is_a_page_with_a_sentence(client, worker, url):
     response = client.get(url)

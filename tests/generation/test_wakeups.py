@@ -42,7 +42,9 @@ def test_a_wake_up_names_the_run_and_expires(monkeypatch, wake):
     assert sent == [(("generation.work_on_run", [12]), {"queue": "generation", "expires": 30})]
 
 
-def test_the_periodic_task_wakes_workers_for_the_runs_that_wait_and_has_ended_ones_counted(sent, django_capture_on_commit_callbacks):
+def test_the_periodic_task_wakes_workers_for_runs_that_wait_and_has_ended_ones_counted(
+    sent, django_capture_on_commit_callbacks
+):
     waiting, cancelled = make_run(), make_run()
     cancel_run(run=cancelled)
     with django_capture_on_commit_callbacks(execute=True):
