@@ -2,23 +2,11 @@
 
 from collections.abc import Callable
 
-import structlog
-from django.db import OperationalError
-
+from generation.errands import carry_out
 from generation.models import Method, Replay
-from generation.replays import ReplayLost, fail_replay, give_back_replay, keep_replay, lease_replay, store_replay
+from generation.replays import lease_replay, store_replay
 from generation.search_steps import packed
-from generation.working import (
-    WorkerStopping,
-    cell_of,
-    decoder_for,
-    environment_of,
-    load_models_of,
-    reasons_to_fail,
-    reasons_to_pause,
-)
-
-log = structlog.get_logger(__name__)
+from generation.working import cell_of, decoder_for, environment_of, load_models_of
 
 
 def work_on_replay(*, replay_id: int, is_stopping: Callable[[], bool] = lambda: False) -> None:
@@ -29,32 +17,12 @@ def work_on_replay(*, replay_id: int, is_stopping: Callable[[], bool] = lambda: 
     waiting = Replay.objects.filter(pk=replay_id, finished_at=None).select_related("generation__run").first()
     load_models_of(waiting and waiting.generation.run)
     replay = lease_replay(replay_id=replay_id)
-    if replay is None:
-        return
-    try:
-        search_again(replay=replay, is_stopping=is_stopping)
-    except WorkerStopping:
-        give_back_replay(replay=replay)
-    except ReplayLost as lost:
-        log.info("replay_lost", replay=replay_id, reason=str(lost))
-    except (*reasons_to_pause(), *reasons_to_fail()) as error:
-        fail_replay(replay=replay, reason=str(error))
-    except OperationalError:
-        raise  # the database is away: the replay is taken up again when it is back
-    except Exception as error:
-        # Whatever it was, the replay's page has to say so; the queue would only log it.
-        fail_replay(replay=replay, reason=f"The worker stopped with an error: {type(error).__name__}: {error}")
-        raise
+    carry_out(replay, lambda on_step: search_again(replay=replay, on_step=on_step), is_stopping=is_stopping)
 
 
-def search_again(*, replay: Replay, is_stopping: Callable[[], bool] = lambda: False) -> None:
+def search_again(*, replay: Replay, on_step: Callable[[], None] = lambda: None) -> None:
     """Search from the statement's prompt with its seed and the run's parameters, and store what is seen."""
     from generation.decoding import alice  # torch: never in the web process
-
-    def on_step() -> None:
-        if is_stopping():
-            raise WorkerStopping
-        keep_replay(replay=replay)
 
     generation = replay.generation
     decoder = decoder_for(cell=cell_of(run=generation.run, group_id=generation.group_id, label=generation.label))

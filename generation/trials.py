@@ -3,15 +3,13 @@
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from datetime import timedelta
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from generation import leases
 from generation.auditing import note
 from generation.demonstrating import set_name
 from generation.drawing import Output
@@ -24,21 +22,13 @@ from generation.wakeups import wake_worker_for_trial
 
 COUNT = 8
 MOST_AT_ONCE = 50
-MAX_LEASES = 3
 DRAWN_SEED_LIMIT = 2**31
-STOPPED_EACH_TIME = (
-    "Its worker stopped {leases} times before the end. See the workers' logs; a machine short of memory does this."
-)
 
 log = structlog.get_logger(__name__)
 
 
 class PromptOutOfDate(ValueError):
     """A demonstration of the prompt was edited or retired since."""
-
-
-class TrialLost(RuntimeError):
-    """Somebody else finished the trial."""
 
 
 @transaction.atomic
@@ -135,41 +125,20 @@ def ask_for_it_again(*, trial: Trial, by) -> bool:
 
 
 def lease_trial(*, trial_id: int) -> Trial | None:
-    """Take up a trial, or return ``None`` if it is finished, gone or in other hands.
-
-    One that was taken up ``MAX_LEASES`` times without an end fails: it would stop every worker in turn.
-    """
-    taken = Trial.objects.waiting().filter(pk=trial_id)
-    if not taken.update(lease_expires_at=_lease_end(), leases=F("leases") + 1):
+    """Take up a trial, or return ``None`` if it is finished, gone, in other hands or worn out, which fails it."""
+    if not leases.take_up(Trial.objects.waiting(), pk=trial_id):
         return None
     trial = Trial.objects.select_related("prompt", "group").get(pk=trial_id)
-    if trial.leases > MAX_LEASES:
-        fail_trial(trial=trial, reason=STOPPED_EACH_TIME.format(leases=MAX_LEASES))
+    if leases.is_worn_out(trial):
+        leases.finish(trial, failure=leases.STOPPED_EACH_TIME)
         return None
     return trial
-
-
-def keep_trial(*, trial: Trial) -> None:
-    """Put off the end of a lease once half of it has gone; raise ``TrialLost`` if others were quicker."""
-    if trial.lease_expires_at - timezone.now() > _lease_length() / 2:
-        return
-    end = _lease_end()
-    if not Trial.objects.filter(pk=trial.pk, finished_at=None).update(lease_expires_at=end):
-        raise TrialLost(f"{trial} was finished by somebody else.")
-    trial.lease_expires_at = end
-
-
-def give_back_trial(*, trial: Trial) -> None:
-    """Let others take it up at once; a worker that stops in good order does not count against it."""
-    Trial.objects.filter(pk=trial.pk, finished_at=None).update(
-        lease_expires_at=None, leases=Greatest(F("leases") - 1, 0)
-    )
 
 
 @transaction.atomic
 def store_trial(*, trial: Trial, outputs: Sequence[Output], environment: dict) -> bool:
     """Store the responses of a trial, all at once. Return whether it was unfinished; if not, nothing is stored."""
-    if not _finish(trial, environment=environment):
+    if not leases.finish(trial, environment=environment):
         return False
     words = trial.group.all_naming_words
     Response.objects.bulk_create(
@@ -188,24 +157,5 @@ def store_trial(*, trial: Trial, outputs: Sequence[Output], environment: dict) -
     return True
 
 
-def fail_trial(*, trial: Trial, reason: str) -> bool:
-    """Note why there are no responses; the trial's page shows the reason. Return whether it was unfinished."""
-    log.warning("trial_failed", trial=trial.pk, reason=reason)
-    return _finish(trial, failure=reason)
-
-
-def _finish(trial: Trial, **found) -> bool:
-    unfinished = Trial.objects.filter(pk=trial.pk, finished_at=None)
-    return bool(unfinished.update(finished_at=timezone.now(), lease_expires_at=None, **found))
-
-
 def _seed() -> int:
     return secrets.randbelow(DRAWN_SEED_LIMIT)
-
-
-def _lease_length() -> timedelta:
-    return timedelta(seconds=settings.LEASE_SECONDS)
-
-
-def _lease_end():
-    return timezone.now() + _lease_length()

@@ -1,17 +1,14 @@
 """What a worker does with a trial: continue its prompt so many times at once, and store the responses."""
 
-import contextlib
 from collections.abc import Callable
-
-import structlog
-from django.db import OperationalError
 
 from generation import working
 from generation.drawing import Output, derived_seed, duplicate_key
+from generation.errands import carry_out, fail, load_beforehand
 from generation.models import Method, Trial
 from generation.parameters import TopKParameters
-from generation.trials import TrialLost, fail_trial, give_back_trial, keep_trial, lease_trial, store_trial
-from generation.working import WorkerStopping, environment_of, reasons_to_fail, reasons_to_pause
+from generation.trials import lease_trial, store_trial
+from generation.working import environment_of
 
 ROUNDS = 4
 NOTHING_WRITTEN = (
@@ -19,32 +16,17 @@ NOTHING_WRITTEN = (
     "prompt."
 )
 
-log = structlog.get_logger(__name__)
-
 
 def work_on_trial(*, trial_id: int, is_stopping: Callable[[], bool] = lambda: False) -> None:
     """Write the responses of a trial, unless that is done or others are at it. Safe to run twice and at once.
 
     ``is_stopping`` is asked at every step; once it says so, the trial is given back for others.
     """
-    _load_model_of(Trial.objects.waiting().filter(pk=trial_id).first())
+    waiting = Trial.objects.waiting().filter(pk=trial_id).first()
+    if waiting:
+        load_beforehand(lambda: working.load_language_model(waiting.language_model))
     trial = lease_trial(trial_id=trial_id)
-    if trial is None:
-        return
-    try:
-        write_responses(trial=trial, is_stopping=is_stopping)
-    except WorkerStopping:
-        give_back_trial(trial=trial)
-    except TrialLost as lost:
-        log.info("trial_lost", trial=trial_id, reason=str(lost))
-    except (*reasons_to_pause(), *reasons_to_fail()) as error:
-        fail_trial(trial=trial, reason=str(error))
-    except OperationalError:
-        raise  # the database is away: the trial is taken up again when it is back
-    except Exception as error:
-        # Whatever it was, the trial's page has to say so; the queue would only log it.
-        fail_trial(trial=trial, reason=f"The worker stopped with an error: {type(error).__name__}: {error}")
-        raise
+    carry_out(trial, lambda on_step: write_responses(trial=trial, on_step=on_step), is_stopping=is_stopping)
 
 
 def work_on_waiting_trials(*, is_stopping: Callable[[], bool] = lambda: False) -> None:
@@ -53,17 +35,12 @@ def work_on_waiting_trials(*, is_stopping: Callable[[], bool] = lambda: False) -
         work_on_trial(trial_id=trial_id, is_stopping=is_stopping)
 
 
-def write_responses(*, trial: Trial, is_stopping: Callable[[], bool] = lambda: False) -> None:
+def write_responses(*, trial: Trial, on_step: Callable[[], None] = lambda: None) -> None:
     """Continue the prompt, all responses in one batch; those empty or the same as another are drawn again.
 
     After ``ROUNDS`` there may be fewer than were asked for: somebody waits.
     """
     from generation.decoders import Decoder  # torch: never in the web process
-
-    def on_step() -> None:
-        if is_stopping():
-            raise WorkerStopping
-        keep_trial(trial=trial)
 
     decoder = Decoder(
         model=working.load_language_model(trial.language_model),
@@ -81,16 +58,6 @@ def write_responses(*, trial: Trial, is_stopping: Callable[[], bool] = lambda: F
             if duplicate_key(outputs[Method.TOPK].text) not in keys:
                 kept[position] = outputs[Method.TOPK]
     if not kept:
-        fail_trial(trial=trial, reason=NOTHING_WRITTEN.format(rounds=ROUNDS))
+        fail(trial, NOTHING_WRITTEN.format(rounds=ROUNDS))
         return
     store_trial(trial=trial, outputs=[kept[position] for position in sorted(kept)], environment=environment_of(decoder))
-
-
-def _load_model_of(trial: Trial | None) -> None:
-    """Load the model before the trial is leased, so that no lease lapses meanwhile.
-
-    What goes wrong here does so again with the lease in hand, and is dealt with there.
-    """
-    if trial is not None:
-        with contextlib.suppress(*reasons_to_pause(), *reasons_to_fail()):
-            working.load_language_model(trial.language_model)

@@ -22,6 +22,7 @@ SCREENSHOTS = ROOT / "var" / "test" / "screenshots"
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 MINUTES = 60
+COMPLAINTS: list[str] = []
 
 
 @dataclass
@@ -48,6 +49,14 @@ def browser():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(autouse=True)
+def no_complaints():
+    """What browsers complained of during the test, by ``visiting.new_context``."""
+    COMPLAINTS.clear()
+    yield
+    assert COMPLAINTS == []
 
 
 @pytest.fixture(scope="module")

@@ -4,30 +4,20 @@ import csv
 
 import pyarrow.parquet
 import pytest
-from django.contrib.auth.models import User
 
 from tests.browser.accessibility import violations
 from tests.browser.conftest import SCREENSHOTS, follow
+from tests.browser.visiting import PHONE, WIDE, workspace_of
 from tests.browser.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-PASSWORD = "a password for a test alone"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture
 def page(browser, live_server):
     World().others_work()
-    User.objects.create_superuser("ada", password=PASSWORD)
-    context = browser.new_context(base_url=live_server.url, viewport=WIDE, color_scheme="light")
-    page = context.new_page()
-    page.goto("/admin/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    follow(page, page.get_by_role("button", name="Log in"))
-    yield page
-    context.close()
+    with workspace_of(live_server, browser, color_scheme="light") as page:
+        yield page
 
 
 def downloaded(page, button):

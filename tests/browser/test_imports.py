@@ -3,18 +3,16 @@
 import csv
 
 import pytest
-from django.contrib.auth.models import User
 
 from analysis import uploads
 from analysis.models import DataImport
 from tests.browser.accessibility import violations
 from tests.browser.conftest import CHROMIUM, SCREENSHOTS, follow  # noqa: F401
+from tests.browser.visiting import PHONE, WIDE, workspace_of
 from tests.factories import make_group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PASSWORD = "a password for a test alone"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 HEADER = "prompt,generation,generation_method,group,prompt_label,roberta_prediction\n"
 ROWS = "".join(f"- one,the market opens at {hour},TopK,women,0,0.5\n" for hour in range(1, 10))
 BAD = "- one,the ferry leaves at noon,beam,women,0,0.5\n- one,the lake is deep,TopK,women,0,7\n"
@@ -22,17 +20,10 @@ BAD = "- one,the ferry leaves at noon,beam,women,0,0.5\n- one,the lake is deep,T
 
 @pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
 def page(request, browser, live_server):
-    User.objects.create_superuser("ada", password=PASSWORD)
     make_group()
-    context = browser.new_context(base_url=live_server.url, viewport=WIDE, java_script_enabled=request.param)
-    page = context.new_page()
-    page.has_scripts = request.param
-    page.goto("/admin/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    follow(page, page.get_by_role("button", name="Log in"))
-    yield page
-    context.close()
+    with workspace_of(live_server, browser, java_script_enabled=request.param) as page:
+        page.has_scripts = request.param
+        yield page
 
 
 def see(page, name):

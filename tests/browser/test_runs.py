@@ -1,7 +1,6 @@
 """A run from its form to its end, as a researcher sees it: what it will be, two workers at it, and the same again."""
 
 import pytest
-from django.contrib.auth.models import Group, User
 from playwright.sync_api import expect
 
 from generation import chunks, working
@@ -9,14 +8,13 @@ from generation.counting import count_near_duplicates
 from generation.models import GenerationRun
 from tests.browser.accessibility import violations
 from tests.browser.conftest import SCREENSHOTS, follow
+from tests.browser.visiting import PHONE, WIDE, workspace_of
 from tests.factories import make_demonstrations, make_group, make_run
 from tests.generation import toys
 from tests.generation.concurrency import start
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PASSWORD = "a password for a test alone"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 OURS = "#content-main"
 
 
@@ -29,12 +27,6 @@ def toy(monkeypatch):
 
 @pytest.fixture
 def page(browser, live_server, toy):
-    from config.roles import give_permissions
-
-    give_permissions()  # a transactional test before this one has emptied the tables
-    User.objects.create_user("ada", password=PASSWORD, is_staff=True).groups.set(
-        Group.objects.filter(name="researcher")
-    )
     for slug, name in (("women", "Women"), ("asian", "Asian"), ("muslim", "Muslim")):
         group = make_group(slug, name=name)
         make_demonstrations(group)
@@ -43,14 +35,8 @@ def page(browser, live_server, toy):
     measured = make_run(count=40)
     measured.cells.update(stored=40, decoding_seconds=60)
     GenerationRun.objects.update(state="finished", ended_at=measured.created_at, environment={"device": "cpu"})
-    context = browser.new_context(base_url=live_server.url, viewport=WIDE)
-    page = context.new_page()
-    page.goto("/admin/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    follow(page, page.get_by_role("button", name="Log in"))
-    yield page
-    context.close()
+    with workspace_of(live_server, browser, groups=["researcher"]) as page:
+        yield page
 
 
 def see(page, name):

@@ -2,18 +2,15 @@
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, User
 
 from generation import trying, working
 from generation.models import Demonstration, Origin, Trial, Verdict
 from tests.browser.accessibility import violations
 from tests.browser.conftest import SCREENSHOTS, follow
+from tests.browser.visiting import PHONE, WIDE, workspace_of
 from tests.factories import DEMONSTRATIONS, make_demonstrations, make_group
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-PASSWORD = "a password for a test alone"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture
@@ -26,19 +23,8 @@ def women():
 
 @pytest.fixture
 def page(browser, live_server, women):
-    from config.roles import give_permissions
-
-    give_permissions()  # a transactional test before this one has emptied the table
-    user = User.objects.create_user("ada", password=PASSWORD, is_staff=True)
-    user.groups.set(Group.objects.all())
-    context = browser.new_context(base_url=live_server.url, viewport=WIDE)
-    page = context.new_page()
-    page.goto("/admin/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    follow(page, page.get_by_role("button", name="Log in"))
-    yield page
-    context.close()
+    with workspace_of(live_server, browser, groups=["researcher", "toxic sets"]) as page:
+        yield page
 
 
 def look(page, name):

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotator.models import HIT, Annotation, HITType
@@ -11,13 +10,12 @@ from config import demo
 from generation.models import Generation
 from tests.browser.accessibility import violations
 from tests.browser.conftest import SCREENSHOTS, follow
+from tests.browser.visiting import PHONE, WIDE, workspace_of
 from tests.factories import answers, consenting_worker, make_assignment, make_group, make_hit_type
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = "#content-main .panel"
-PASSWORD = "a password for a test alone"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 SLUGS = ("asian", "black", "jewish", "lgbtq", "mexican", "muslim", "women")
 NAMES = ("Asian", "Black", "Jewish", "LGBTQ+", "Mexican", "Muslim", "Women")
 
@@ -45,15 +43,8 @@ def study():
 
 @pytest.fixture
 def page(browser, live_server, study):
-    User.objects.create_superuser("ada", password=PASSWORD)
-    context = browser.new_context(base_url=live_server.url, viewport=WIDE)
-    page = context.new_page()
-    page.goto("/admin/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    follow(page, page.get_by_role("button", name="Log in"))
-    yield page
-    context.close()
+    with workspace_of(live_server, browser) as page:
+        yield page
 
 
 def people_work(study):

@@ -3,17 +3,14 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotator.models import Assignment
 from tests.browser.conftest import SCREENSHOTS, follow
+from tests.browser.visiting import PHONE, WIDE, workspace_of
 from tests.browser.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-PASSWORD = "a password for a test alone"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture
@@ -25,15 +22,8 @@ def world():
 
 @pytest.fixture
 def page(browser, live_server, world):
-    User.objects.create_superuser("ada", password=PASSWORD)
-    context = browser.new_context(base_url=live_server.url, viewport=WIDE)
-    page = context.new_page()
-    page.goto("/admin/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    follow(page, page.get_by_role("button", name="Log in"))
-    yield page
-    context.close()
+    with workspace_of(live_server, browser) as page:
+        yield page
 
 
 def test_work_is_reviewed_and_a_study_that_became_too_slow_is_topped_up(page, world):

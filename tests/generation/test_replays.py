@@ -7,14 +7,14 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from generation import replaying, tasks, working
+from generation import leases, replaying, tasks, working
 from generation.decoding import alice
 from generation.decoding.search import SearchStep, Vote
 from generation.language_models import LanguageModelUnavailable
 from generation.models import Generation, Replay
 from generation.parameters import AliceParameters, Direction
 from generation.replaying import work_on_replay
-from generation.replays import NotASearch, ReplayLost, keep_replay, lease_replay, request_replay, store_replay
+from generation.replays import NotASearch, lease_replay, request_replay, store_replay
 from generation.search_steps import Search, packed
 from generation.working import work_on_run
 from tests.factories import DEMONSTRATIONS, make_generation, make_run, make_searched_generation
@@ -168,15 +168,15 @@ def test_of_two_workers_at_one_replay_the_first_result_stays(generation):
     assert not store_replay(replay=replay, text="second", steps=[[]], environment={})
     assert Replay.objects.get().text == "first"
     replay.lease_expires_at = timezone.now()
-    with pytest.raises(ReplayLost):
-        keep_replay(replay=replay)
+    with pytest.raises(leases.FinishedElsewhere):
+        leases.keep(replay)
 
 
 def test_a_worker_that_keeps_at_it_keeps_its_lease(generation):
     request_replay(generation=generation)
     replay = lease_replay(replay_id=Replay.objects.get().pk)
     replay.lease_expires_at = timezone.now() + timedelta(seconds=1)
-    keep_replay(replay=replay)
+    leases.keep(replay)
     assert Replay.objects.get().lease_expires_at > timezone.now() + timedelta(seconds=30)
 
 

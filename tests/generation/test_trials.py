@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from generation import tasks
+from generation import leases, tasks
 from generation.demonstrating import edit, retire
 from generation.drawing import Output
 from generation.models import AuditEntry, Prompt, Response, Trial
@@ -14,12 +14,9 @@ from generation.parameters import TopKParameters
 from generation.prompting import NotEnoughDemonstrations, build_prompt, prompt_lines
 from generation.trials import (
     PromptOutOfDate,
-    TrialLost,
     ask,
     ask_again,
     ask_another,
-    give_back_trial,
-    keep_trial,
     lease_trial,
     store_trial,
 )
@@ -162,13 +159,13 @@ def test_a_trial_whose_workers_die_fails_in_the_end_with_the_reason(women):
 def test_a_worker_that_keeps_at_it_keeps_its_lease(women):
     trial = lease_trial(trial_id=asked(women).pk)
     trial.lease_expires_at = timezone.now() + timedelta(seconds=1)
-    keep_trial(trial=trial)
+    leases.keep(trial)
     assert Trial.objects.get().lease_expires_at > timezone.now() + timedelta(seconds=30)
 
 
 def test_a_trial_given_back_is_free_at_once_and_does_not_count_as_taken_up(women):
     trial = lease_trial(trial_id=asked(women).pk)
-    give_back_trial(trial=trial)
+    leases.give_back(trial)
     [free] = Trial.objects.waiting()
     assert (free.leases, free.lease_expires_at) == (0, None)
 
@@ -179,8 +176,8 @@ def test_of_two_workers_at_one_trial_the_first_responses_stay(women):
     assert not store_trial(trial=trial, outputs=[output("second")], environment={})
     assert [response.text for response in Response.objects.all()] == ["first"]
     trial.lease_expires_at = timezone.now()
-    with pytest.raises(TrialLost):
-        keep_trial(trial=trial)
+    with pytest.raises(leases.FinishedElsewhere):
+        leases.keep(trial)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -188,9 +185,9 @@ def test_two_workers_that_reach_for_a_trial_at_once_do_not_both_get_it_nor_store
     group = make_group("women")
     make_demonstrations(group)
     trial = asked(group)
-    leases = at_once(*[lambda: lease_trial(trial_id=trial.pk)] * 2)
-    assert sorted(lease is None for lease in leases) == [False, True]
-    [held] = filter(None, leases)
+    taken = at_once(*[lambda: lease_trial(trial_id=trial.pk)] * 2)
+    assert sorted(trial is None for trial in taken) == [False, True]
+    [held] = filter(None, taken)
 
     def store():
         return store_trial(trial=held, outputs=[output()], environment={})
