@@ -135,7 +135,8 @@ def new_seed() -> int:
 def draw(*, hit_type: HITType, filters: Filters, a_cell: int, seed: int) -> Draw:
     """Draw ``a_cell`` statements of each cell for a study; a cell with fewer gives all it has.
 
-    What the study has already, and its known answers, are never drawn. At most two short queries a cell.
+    What the study has already, its known answers and what its run writes are never drawn. At most two short queries
+    a cell.
     """
     statements = _to_choose_from(hit_type, filters)
     cells = [
@@ -186,12 +187,14 @@ def publish_draw(
 
 
 def _to_choose_from(hit_type: HITType, filters: Filters) -> QuerySet[Generation]:
-    """The statements that pass the filters, of all cells."""
+    """The statements that pass the filters, of all cells; not those of a run that comes into the study by itself."""
     hits = HIT.objects.filter(generation=OuterRef("pk"))
     if not filters.is_new:
         hits = hits.filter(hit_type=hit_type)
     known = KnownAnswers.objects.filter(generation=OuterRef("pk"))
     statements = Generation.objects.filter(~Exists(hits), ~Exists(known))
+    if hit_type.run_id is not None:
+        statements = statements.exclude(run=hit_type.run_id)  # a chunk of it is published whole, or would be left out
     if filters.run is not None or filters.imported:
         statements = statements.filter(run=filters.run)
     if filters.toxic_from is not None:

@@ -106,7 +106,8 @@ def extend(*, ids: Iterable[int], places: int = 0, lifetime: timedelta = timedel
     if places < 0 or lifetime < timedelta(0) or not (places or lifetime):
         raise NothingToExtend("Say by how many places or days the HITs are extended: at least one of either.")
 
-    underpaid = _underpaid_studies(ids := set(ids))
+    _lock_studies(ids := set(ids))
+    underpaid = _underpaid_studies(ids)
 
     def why_not(hit: HIT, study: HITType) -> str:
         if hit.disposed_at:
@@ -126,6 +127,12 @@ def extend(*, ids: Iterable[int], places: int = 0, lifetime: timedelta = timedel
     if expired := HIT.objects.filter(pk__in=done.changed, expires_at__lte=Now()).count():
         done.remarks[STILL_EXPIRED] = expired
     return done
+
+
+def _lock_studies(ids: set[int]) -> None:
+    """Lock the studies of HITs, before these, so that none is stopped meanwhile: stopping would not see what we do."""
+    studies = HITType.objects.filter(pk__in=HIT.objects.filter(pk__in=ids).values("hit_type")).order_by("pk")
+    list(studies.select_for_update(no_key=True).values_list("pk"))
 
 
 def _underpaid_studies(ids: set[int]) -> set[int]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import structlog
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -12,6 +13,7 @@ from django.utils.formats import date_format
 
 from annotator import wages
 from annotator.models import HIT, UNLIMITED, HITType
+from generation.auditing import note
 from generation.models import Generation, GenerationChunk
 
 BATCH = 1000
@@ -51,7 +53,8 @@ def publish(*, hit_type: HITType, generations: Iterable[Generation]) -> int:
     )
 
 
-def publish_known_answers(*, hit_type: HITType) -> int:
+@transaction.atomic
+def publish_known_answers(*, hit_type: HITType, by: User | None = None) -> int:
     """Offer the study's statements with known answers from now on, and no others; return how many HITs were made.
 
     Everybody may judge them. One that is judged in this study already, without being a check, stays
@@ -61,9 +64,10 @@ def publish_known_answers(*, hit_type: HITType) -> int:
     checks = hit_type.hits.filter(is_check=True, disposed_at=None)
     now = timezone.now()
     _expire(checks.exclude(generation__in=chosen).filter(expires_at__gt=now), at=now)
-    if not chosen:
-        return 0
-    return _offer_known_answers(hit_type, chosen)
+    made = _offer_known_answers(hit_type, chosen) if chosen else 0
+    if made:
+        note("known answers published", by=by, subject=f"study {hit_type.pk}", hits=made)
+    return made
 
 
 @transaction.atomic
@@ -87,15 +91,19 @@ def _offer_known_answers(hit_type: HITType, chosen: list[int]) -> int:
     return made
 
 
-def publish_run(*, hit_type: HITType) -> int:
+@transaction.atomic
+def publish_run(*, hit_type: HITType, by: User | None = None) -> int:
     """Publish what the study's run has written and the study does not have; return how many HITs were made.
 
-    Raises what ``publish`` does.
+    Who decided that is noted; what comes by itself after that is not. Raises what ``publish`` does.
     """
-    return publish(
+    made = publish(
         hit_type=hit_type,
         generations=Generation.objects.filter(run=hit_type.run_id).exclude(hits__hit_type=hit_type).only("pk"),
     )
+    if by is not None:
+        note("statements published", by=by, subject=f"study {hit_type.pk}", run=hit_type.run_id, hits=made)
+    return made
 
 
 def publish_new_statements() -> int:

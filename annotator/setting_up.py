@@ -6,7 +6,6 @@ from django.db import transaction
 
 from annotator import publishing, wages
 from annotator.models import HITType, Qualification
-from generation.auditing import note
 from generation.models import GenerationRun
 
 PAY = {"reward", "wage_floor", "expected_time"}
@@ -47,14 +46,13 @@ def change_study(*, hit_type: HITType, qualifications: list[Qualification] | Non
 
 
 @transaction.atomic
-def follow_run(*, hit_type: HITType, run: GenerationRun, by: User | None) -> int:
+def follow_run(*, hit_type: HITType, run: GenerationRun, by: User) -> int:
     """Publish what a run has written, and from now on what it writes; return how many HITs were made at once.
 
     Raises what ``publishing.publish`` does.
     """
     study = publishing.lock_open_study(hit_type)
     study.run = run
-    made = publishing.publish_run(hit_type=study)
+    made = publishing.publish_run(hit_type=study, by=by)
     study.save(update_fields=["run"])
-    note("statements published", by=by, subject=f"study {study.pk}", run=run.pk, hits=made)
     return made

@@ -109,15 +109,22 @@ class HITTypeAdmin(WorkspaceAdmin):
         names = [name for _, section in self.fieldsets for name in section["fields"] if name != "run"]
         return model_to_dict(like, names)
 
+    def save_model(self, request, obj, form, change) -> None:
+        """Of a study that is changed only what was changed, since it may be stopped or extended meanwhile."""
+        if not change:
+            return super().save_model(request, obj, form, change)
+        columns = {field.name for field in obj._meta.concrete_fields}
+        obj.save(update_fields=[name for name in form.changed_data if name in columns])
+
     def save_related(self, request, form, formsets, change) -> None:
         """Publish what the study offers, now that its known answers are saved, too."""
         super().save_related(request, form, formsets, change)
         hit_type = form.instance
         try:
             if ON_WHICH_KNOWN_ANSWERS_REST & set(form.changed_data):
-                publishing.publish_known_answers(hit_type=hit_type)
+                publishing.publish_known_answers(hit_type=hit_type, by=request.user)
             if hit_type.run_id:
-                publishing.publish_run(hit_type=hit_type)
+                publishing.publish_run(hit_type=hit_type, by=request.user if "run" in form.changed_data else None)
             elif wages.is_below_floor(hit_type):
                 messages.warning(request, f"Nothing can be published yet. {wages.too_low(wages.as_of_now(hit_type))}")
         except (wages.PayTooLow, publishing.StudyClosed) as refused:

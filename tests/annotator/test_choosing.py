@@ -108,6 +108,21 @@ def test_of_a_run_only_its_own_cells_and_statements_are_drawn(study):
     assert draw.ids == [mine.pk]
 
 
+def test_what_the_run_of_the_study_writes_is_not_drawn_and_comes_by_itself_as_a_whole(study):
+    run = make_run(count=8)
+    chunk = run.chunks.get()
+    for place in range(8):
+        make_generation(run=run, chunk=chunk, position=place)
+    chunk.finished_at = run.created_at
+    chunk.save()
+    make_statements(3)
+    study.run = run
+    study.save()
+    assert publish(study, a_cell=5).found == 3
+    assert publishing.publish_new_statements() == 8
+    assert study.hits.count() == 11
+
+
 def test_what_no_study_has_yet_is_drawn_or_if_asked_for_what_this_one_has_not(study):
     new, elsewhere, here = make_generation(), make_generation(), make_generation()
     make_hit(generation=elsewhere)

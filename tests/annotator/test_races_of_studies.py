@@ -1,8 +1,11 @@
 """Publishing and stopping while others do the same or take statements: real threads, each with a connection."""
 
-import pytest
+from datetime import timedelta
 
-from annotator import assigning, choosing, publishing, stopping, submitting
+import pytest
+from django.utils import timezone
+
+from annotator import assigning, choosing, moving, publishing, stopping, submitting
 from annotator.models import HIT, Assignment, StatementDraw
 from tests.annotator.test_choosing import WOMEN, make_statements
 from tests.annotator.threads import (
@@ -60,6 +63,16 @@ def test_stopping_waits_for_who_is_just_accepting_and_lets_them_finish():
     assert stop.result() == 1
     assert not study.hits.assignable().exists()
     assert submitting.submit(assignment=accepting.result(), answers=answers()) == submitting.Outcome.COUNTED
+
+
+def test_who_stops_a_study_waits_for_who_extends_one_of_its_hits():
+    study = make_hit_type()
+    hit = make_hit(hit_type=study, expires_at=timezone.now() - timedelta(days=1))
+    with stored_at_the_end(lambda: moving.extend(ids=[hit.pk], lifetime=timedelta(days=2))):
+        stop = in_the_background(lambda: stopping.stop(hit_type=study, by=None))
+        wait_until_somebody_waits_for_a_lock()
+    assert stop.result() == 1
+    assert not study.hits.assignable().exists()
 
 
 def test_nothing_is_published_behind_the_back_of_who_stops_a_study():

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from annotator import publishing, setting_up, wages
@@ -58,7 +59,8 @@ def test_a_study_of_imported_work_is_not_changed():
 def test_a_study_that_follows_a_run_publishes_what_is_there_and_says_so_in_the_audit_trail():
     generation, study = make_searched_generation(), make_hit_type()
     make_generation()
-    assert setting_up.follow_run(hit_type=study, run=generation.run, by=None) == 1
+    ada = User.objects.create_superuser("ada")
+    assert setting_up.follow_run(hit_type=study, run=generation.run, by=ada) == 1
     study.refresh_from_db()
     assert study.run == generation.run
     entry = AuditEntry.objects.get(act="statements published")

@@ -9,7 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotator.admin.studies import HITTypeAdmin
 from annotator.models import HITType, KnownAnswers, Qualification
+from generation.models import AuditEntry
 from tests.annotator.page import Page
 from tests.annotator.work_done import works
 from tests.factories import make_generation, make_hit, make_hit_type, make_run
@@ -64,6 +66,29 @@ def test_saving_a_study_that_is_fed_from_a_run_publishes_what_the_run_has_writte
     response = admin_client.post(ADD, study_fields(run=run_with_a_statement().pk))
     assert response.status_code == 302, response.context["errors"]
     assert HITType.objects.get().hits.get().generation.text == "the sky is blue"
+
+
+def test_the_audit_trail_says_who_had_a_run_and_known_answers_published(admin_client, admin_user):
+    admin_client.post(ADD, study_fields(run=run_with_a_statement().pk, known_answers=[known_answers().pk]))
+    notes = AuditEntry.objects.filter(act__endswith="published").order_by("pk")
+    assert [(note.act, note.by, note.details["hits"]) for note in notes] == [
+        ("known answers published", admin_user, 1),
+        ("statements published", admin_user, 1),
+    ]
+
+
+def test_saving_a_study_leaves_what_happened_to_it_meanwhile(admin_client, monkeypatch):
+    study = make_hit_type(title="A study")
+    read = HITTypeAdmin.get_form
+
+    def stopped_meanwhile(*args, **kwargs):
+        HITType.objects.update(stopped_at=timezone.now())
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(HITTypeAdmin, "get_form", stopped_meanwhile)
+    change(admin_client, study, title="Another title")
+    study.refresh_from_db()
+    assert (study.title, study.stopped_at is None) == ("Another title", False)
 
 
 def test_saving_a_study_offers_its_known_answers(admin_client):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotator import surveying
-from annotator.models import Survey
+from annotator.models import GIVEN_ELSEWHERE, Survey
 from annotator.surveying import SURVEY_QUESTIONS, reportable
 from tests.annotator.page import Page
 from tests.factories import consenting_worker, log_in, make_consent_form, make_worker
@@ -290,6 +290,12 @@ def test_a_report_counts_the_answers_by_their_labels():
         ["Non-binary", "Described themselves", "Prefer not to say"],
     )
     assert told("race_ethnicity")[0] == {"White": 11, "Asian": 6}
+
+
+def test_whoever_agreed_elsewhere_did_not_agree_to_take_part_here():
+    answer(2)
+    consenting_worker(imported_hash="as in a file", form=make_consent_form(version=GIVEN_ELSEWHERE))
+    assert surveying.report().workers == 2
 
 
 def test_before_five_people_answered_nothing_is_told():
