@@ -16,7 +16,7 @@ Bulletin 76(5), 378-382. Krippendorff, K. (2011). Computing Krippendorff's alpha
 University of Pennsylvania, Annenberg School for Communication.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -163,11 +163,12 @@ def majority_agreement(ratings: ArrayLike, share: float = TWO_THIRDS) -> float:
     return agreement(Statistic.MAJORITY_AGREEMENT, count_ratings(ratings), formula)
 
 
-def agreement_table(ratings: ArrayLike) -> list[Figure]:
+def agreement_table(ratings: ArrayLike, *, names: Mapping[float, str] | None = None) -> list[Figure]:
     """Return every figure of agreement, in the order of ``Statistic``; none is ever raised.
 
-    Statements with fewer than two ratings enter no figure. Fleiss' kappa takes the statements
-    that have the most usual number of ratings (of equally usual numbers, the largest).
+    ``names`` are what reasons call the categories, instead of their numbers. Statements with fewer than
+    two ratings enter no figure. Fleiss' kappa takes the statements that have the most usual number of
+    ratings (of equally usual numbers, the largest).
 
     >>> table = agreement_table([[0, 0, 0], [0, 2, 2], [2, 2, np.nan], [1, np.nan, np.nan]])
     >>> for figure in table[:2]:
@@ -176,10 +177,12 @@ def agreement_table(ratings: ArrayLike) -> list[Figure]:
     Krippendorff's alpha (nominal) 0.562 3 1
     """
     counts = count_ratings(ratings)
-    return [_figure(statistic, counts) for statistic in Statistic]
+    return [_figure(statistic, counts, names or {}) for statistic in Statistic]
 
 
-def agreement(statistic: Statistic, counts: Counts, formula: Formula | None = None) -> float:
+def agreement(
+    statistic: Statistic, counts: Counts, formula: Formula | None = None, *, names: Mapping[float, str] | None = None
+) -> float:
     """Return ``statistic`` of the statements that can enter it; ``formula`` replaces its own.
 
     Raises ``UndefinedAgreement`` with the reason when it has no value.
@@ -194,10 +197,11 @@ def agreement(statistic: Statistic, counts: Counts, formula: Formula | None = No
         )
     value = float((formula or FORMULAS[statistic])(used, np.ones((1, len(used.n_uc))))[0])
     if np.isnan(value):
-        category = used.categories[used.n_uc.any(axis=0)][0]
+        category = float(used.categories[used.n_uc.any(axis=0)][0])
+        name = (names or {}).get(category, f"{category:g}")
         raise UndefinedAgreement(
             f"{statistic} cannot tell agreement from chance when all ratings are the same; "
-            f"all {used.n_uc.sum()} are {category:g}. Report the share of full agreement."
+            f"all {used.n_uc.sum()} are {name}. Report the share of full agreement."
         )
     return value
 
@@ -235,10 +239,10 @@ def usable(statistic: Statistic, counts: Counts) -> Counts:
     return Counts(counts.n_uc[enter], counts.categories)
 
 
-def _figure(statistic: Statistic, counts: Counts) -> Figure:
+def _figure(statistic: Statistic, counts: Counts, names: Mapping[float, str]) -> Figure:
     value, reason = None, None
     try:
-        value = agreement(statistic, counts)
+        value = agreement(statistic, counts, names=names)
     except UndefinedAgreement as undefined:  # the table shows the reason in place of the value
         reason = str(undefined)
     used = usable(statistic, counts)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from analysis.agreement import Figure, Statistic, UndefinedAgreement, agreement_table
 from analysis.bootstrap import Interval, bootstrap_interval
+from analysis.labels import TOXICITY_CLASSES
 from analysis.models import StudyAgreement
 from analysis.ratings import toxicity_classes
 from annotator.models import Annotation, Assignment, HITType
@@ -41,8 +42,9 @@ class StudyFigures:
 
 
 def of_ratings(ratings) -> list[Row]:
-    """Each figure of agreement on ``ratings`` (statements, raters)."""
-    return [Row(figure, _interval(ratings, figure)) for figure in agreement_table(ratings)]
+    """Each figure of agreement on the toxicity classes ``ratings`` (statements, raters)."""
+    figures = agreement_table(ratings, names=dict(enumerate(TOXICITY_CLASSES)))
+    return [Row(figure, _interval(ratings, figure)) for figure in figures]
 
 
 def _interval(ratings, figure: Figure) -> Interval | None:

@@ -38,6 +38,8 @@ MOST_IN_ALL = 50_000
 SEED_LIMIT = 2**31
 METHODS = (Method.TOPK, Method.ALICE)
 """What people wrote has known answers, and tests annotators."""
+IMPORTED_LABELS = Generation._meta.get_field("human_label").related_model
+"""Human labels that were imported: by their relation, since they are of the app that reads annotations."""
 
 
 class CannotPublishDraw(Exception):
@@ -57,7 +59,8 @@ class Filters:
     """Which statements a draw chooses from; what is empty or None leaves nothing out.
 
     ``groups`` are slugs, ``run`` is the id of a run, ``toxic_from`` and ``toxic_to`` bound the classifier's
-    probability that the text is toxic, both included. ``is_new`` leaves out what any study has, not only this one.
+    probability that the text is toxic, both included. ``is_new`` leaves out what any study has, not only this one, and
+    what came with human labels from elsewhere.
     """
 
     groups: tuple[str, ...] = ()
@@ -193,6 +196,8 @@ def _to_choose_from(hit_type: HITType, filters: Filters) -> QuerySet[Generation]
         hits = hits.filter(hit_type=hit_type)
     known = KnownAnswers.objects.filter(generation=OuterRef("pk"))
     statements = Generation.objects.filter(~Exists(hits), ~Exists(known))
+    if filters.is_new:
+        statements = statements.filter(~Exists(IMPORTED_LABELS.objects.filter(generation=OuterRef("pk"))))
     if hit_type.run_id is not None:
         statements = statements.exclude(run=hit_type.run_id)  # a chunk of it is published whole, or would be left out
     if filters.run is not None or filters.imported:

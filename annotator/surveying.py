@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from annotator.models import Survey, Worker
+from annotator.models import GIVEN_ELSEWHERE, Survey, Worker
 from annotator.models.surveys import (
     AGE_BAND,
     DESCRIBE,
@@ -82,6 +82,7 @@ class Report:
     """What may be told of all surveys; ``answered`` is None as long as that is fewer than five people."""
 
     workers: int
+    """How many agreed to take part here; not those whose work was imported."""
     answered: int | None
     questions: list[QuestionReport]
 
@@ -105,7 +106,7 @@ def report() -> Report:
     """The counts of the answers to each question, by the rule at the top of this module."""
     surveys = list(Survey.objects.values(*(question.key for question in SURVEY_QUESTIONS)))
     return Report(
-        workers=Worker.objects.filter(consents__isnull=False).distinct().count(),
+        workers=Worker.objects.filter(consents__form__version__gt=GIVEN_ELSEWHERE).distinct().count(),
         answered=len(surveys) if len(surveys) >= LEAST else None,
         questions=[
             report_question(question, [survey[question.key] for survey in surveys]) for question in SURVEY_QUESTIONS

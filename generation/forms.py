@@ -150,6 +150,7 @@ class RunForm(forms.ModelForm):
     )
     k = whole_number(
         min_value=1,
+        max_value=100_000,
         initial=TopKParameters.k,
         label="k",
         help_text="How many tokens there are to draw from at each step.",
@@ -276,6 +277,10 @@ class RunForm(forms.ModelForm):
             runs.check_models(cleaned["method"], **self._models(cleaned))
         except ValueError as error:
             self.add_error("language_model", str(error))
+        try:
+            runs.checked_chunk_size()
+        except ValueError as error:
+            self.add_error(None, str(error))
 
     def _models(self, cleaned: dict) -> dict[str, str]:
         return {

@@ -59,7 +59,7 @@ class ChoiceForm(forms.Form):
     )
     source = forms.ChoiceField(required=False, widget=UnfoldAdminSelectWidget, label="Where they come from")
     judged = forms.ChoiceField(
-        choices=[(NOWHERE, "In no study yet"), (NOT_HERE, "Not in this study yet")],
+        choices=[(NOWHERE, "In no study, and without human labels"), (NOT_HERE, "Not in this study")],
         initial=NOWHERE,
         widget=UnfoldAdminSelectWidget,
         label="Not yet annotated",

@@ -29,9 +29,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def in_short(self, entry) -> str:
         """What fits on a line; texts are never among the details."""
         return ", ".join(
-            f"{name.replace('_', ' ')} {value}"
+            f"{name.replace('_', ' ')} {f'{value:g}' if isinstance(value, float) else value}"
             for name, value in entry.details.items()
-            if not isinstance(value, dict | list)
+            if not isinstance(value, dict | list | None)
         )
 
     @admin.display(description="details")

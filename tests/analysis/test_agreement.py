@@ -309,6 +309,10 @@ class TestUndefined:
             "are the same; all 2 are 1.5. Report the share of full agreement."
         )
 
+    def test_a_reason_calls_the_categories_by_their_names(self):
+        [kappa, *_] = agreement_table([[0, 0], [0, 0]], names={0: "non-toxic"})
+        assert "all 4 are non-toxic." in kappa.reason
+
     def test_kappa_names_the_statement_with_another_number_of_ratings(self):
         ratings = np.tile([0.0, 1.0, 2.0], (20, 1))
         ratings[17, 0] = NAN

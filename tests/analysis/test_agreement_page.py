@@ -82,7 +82,7 @@ def test_figures_that_are_undefined_give_the_reason_in_place_of_a_number(admin_c
     rows = Table(page(admin_client)).rows()
     assert rows[0] == [
         "Fleiss' kappa",
-        "Undefined: Fleiss' kappa cannot tell agreement from chance when all ratings are the same; all 6 are 2. "
+        "Undefined: Fleiss' kappa cannot tell agreement from chance when all ratings are the same; all 6 are toxic. "
         "Report the share of full agreement.",
         "2",
         "6",

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from analysis.models import HumanLabel
 from annotator import choosing, publishing, stopping, wages
 from annotator.choosing import Filters
 from annotator.models import HIT, HITType, KnownAnswers, Qualification, StatementDraw
@@ -129,6 +130,13 @@ def test_what_no_study_has_yet_is_drawn_or_if_asked_for_what_this_one_has_not(st
     make_hit(generation=here, hit_type=study)
     assert drawn(study).ids == [new.pk]
     assert drawn(study, Filters(groups=("women",), is_new=False)).ids == [new.pk, elsewhere.pk]
+
+
+def test_what_came_with_human_labels_is_not_new(study):
+    labelled, new = make_statements(2)
+    HumanLabel.objects.create(generation=labelled, toxicity_human=1.0)
+    assert drawn(study).ids == [new.pk]
+    assert drawn(study, Filters(groups=("women",), is_new=False)).ids == [labelled.pk, new.pk]
 
 
 def test_statements_with_known_answers_and_those_that_people_wrote_are_never_drawn(study):

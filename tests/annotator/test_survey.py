@@ -14,7 +14,7 @@ from annotator import surveying
 from annotator.models import GIVEN_ELSEWHERE, Survey
 from annotator.surveying import SURVEY_QUESTIONS, reportable
 from tests.annotator.page import Page
-from tests.factories import consenting_worker, log_in, make_consent_form, make_worker
+from tests.factories import consenting_worker, log_in, make_consent, make_consent_form, make_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -294,7 +294,7 @@ def test_a_report_counts_the_answers_by_their_labels():
 
 def test_whoever_agreed_elsewhere_did_not_agree_to_take_part_here():
     answer(2)
-    consenting_worker(imported_hash="as in a file", form=make_consent_form(version=GIVEN_ELSEWHERE))
+    make_consent(make_worker(imported_hash="as in a file"), make_consent_form(version=GIVEN_ELSEWHERE))
     assert surveying.report().workers == 2
 
 

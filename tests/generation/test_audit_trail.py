@@ -46,6 +46,13 @@ def test_the_page_of_the_trail_says_who_what_and_how(entry, client):
     assert "group" in client.get(f"/admin/generation/auditentry/{entry.pk}/change/").content.decode()
 
 
+def test_the_list_says_numbers_in_short_and_leaves_out_what_is_not_known(admin_client):
+    auditing.note("study extended", subject="study 1", days=2.0, places=1, repeats=None)
+    page = admin_client.get("/admin/generation/auditentry/").content.decode()
+    assert "days 2, places 1" in page
+    assert "repeats" not in page
+
+
 def test_what_nobody_did_is_said_so_on_the_page(admin_client):
     auditing.note("file imported", subject="train.csv")
     assert (
