@@ -5,6 +5,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from simple_history.utils import bulk_create_with_history
 
 from annotator import inviting
 from annotator.models import ConsentForm, HITType
@@ -18,6 +19,7 @@ ANNOTATORS = 3
 SEED = 2022
 BEAM = 5  # half of the paper's: the demo is to be there within two minutes on four cores
 NO_REPEAT_NGRAM_SIZE = 3  # the paper's models needed none; the embedded one is small and writes in circles
+CHANGE_REASON = "comes with Humanval"
 INVITATION_NOTE = "demo annotator"
 
 WARNING = """\
@@ -88,16 +90,27 @@ def make_consent_form() -> ConsentForm:
     )
 
 
+@transaction.atomic
 def load_demonstrations() -> int:
-    """Store the benign demonstrations that come with the project; return how many there are."""
-    groups = {group.slug: group for group in TargetGroup.objects.all()}
-    demonstrations = [
-        Demonstration(group=groups[file.stem], label=Label.BENIGN, text=text)
+    """Store the benign demonstrations that come with the project; return how many there are.
+
+    Those that the sets have already, in use or retired, are left as they are.
+    """
+    # Nobody adds to the sets meanwhile, in the order in which everybody locks groups.
+    groups = {group.slug: group for group in TargetGroup.objects.select_for_update(no_key=True).order_by("pk")}
+    texts = [
+        (groups[file.stem], text)
         for file in sorted((DEMONSTRATIONS / Label.BENIGN).glob("*.txt"))
         for text in file.read_text(encoding="utf-8").splitlines()
     ]
-    Demonstration.objects.bulk_create(demonstrations, ignore_conflicts=True)
-    return len(demonstrations)
+    known = set(Demonstration.objects.filter(label=Label.BENIGN).values_list("group_id", "text"))
+    new = [
+        Demonstration(group=group, label=Label.BENIGN, text=text)
+        for group, text in dict.fromkeys(texts)
+        if (group.pk, text) not in known
+    ]
+    bulk_create_with_history(new, Demonstration, default_change_reason=CHANGE_REASON)
+    return len(texts)
 
 
 @transaction.atomic

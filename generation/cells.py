@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from generation.models import Demonstration, Label, TargetGroup
 from generation.prompting import NotEnoughDemonstrations, check_enough
 
+MOST_STATEMENTS = 1_000_000
+"""Of a group and label in one run; the paper has 10,000."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -37,6 +40,11 @@ def frozen_cells(cells: Sequence[Cell]) -> list[Cell]:
     for cell in cells:
         if cell.count < 1:
             raise ValueError(f"The number of statements must be at least 1, not {cell.count}.")
+        if cell.count > MOST_STATEMENTS:
+            raise ValueError(
+                f"The number of statements of a group and label must be at most {MOST_STATEMENTS}, not {cell.count}. "
+                "Start several runs."
+            )
         if cell.key in seen:
             raise ValueError(f"The {cell.label} set of {cell.group} is chosen twice. Choose it once.")
         seen.add(cell.key)

@@ -14,7 +14,6 @@ from pathlib import Path
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import torch
-from safetensors import SafetensorError
 
 from generation import heads
 from generation.engines.text_readers import (
@@ -25,7 +24,7 @@ from generation.engines.text_readers import (
     SequenceClassifier,
     packed_attention,
 )
-from generation.model_files import revision_of
+from generation.model_files import revision_of, why_not_loaded
 from generation.only_one import only_one
 
 EMBEDDED_CLASSIFIER = "minilm-toxigen"
@@ -54,22 +53,18 @@ def load(
     A folder or an id may be followed by ``#`` and the name or number of its toxic label.
     Raises ``ClassifierUnavailable`` and ``NoToxicLabel``.
     """
-    if name == EMBEDDED_CLASSIFIER:
-        text = HEAD_FILE.read_text()
-        encoder = load_encoder(device=device, dtype=dtype)
-        revision = f"{encoder.revision}, head {hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        return EncoderWithHead(encoder, heads.loads(text), name=name, revision=revision)
     _prepare_transformers(allow_downloads=allow_downloads)
     try:
+        if name == EMBEDDED_CLASSIFIER:
+            return _load_embedded(device, dtype)
         return _load_sequence_classifier(name, device, dtype, allow_downloads)
-    except NoToxicLabel:
+    except (NoToxicLabel, ClassifierUnavailable, MemoryError, torch.OutOfMemoryError):
         raise
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).partition("\n")[0]
+    except Exception as error:  # of any kind: foreign code reads a foreign file
         raise ClassifierUnavailable(
             f"The classifier {name!r} cannot be loaded from this machine. Choose {EMBEDDED_CLASSIFIER!r}, the folder "
             "of a sequence-classification model in the transformers format, or a model id, with "
-            f"HUMANVAL_ALLOW_DOWNLOADS=1 if it may be fetched. ({reason})"
+            f"HUMANVAL_ALLOW_DOWNLOADS=1 if it may be fetched. ({why_not_loaded(error)})"
         ) from error
 
 
@@ -85,6 +80,13 @@ def load_encoder(*, device: torch.device, dtype: torch.dtype = torch.float32) ->
     longest = json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"]
     revision = f"{EMBEDDED_WHEEL} {importlib.metadata.version(EMBEDDED_WHEEL)}"
     return Encoder(model, tokenizer, longest=longest, name=EMBEDDED_ENCODER, revision=revision, device=device)
+
+
+def _load_embedded(device: torch.device, dtype: torch.dtype) -> EncoderWithHead:
+    text = HEAD_FILE.read_text()
+    encoder = load_encoder(device=device, dtype=dtype)
+    revision = f"{encoder.revision}, head {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return EncoderWithHead(encoder, heads.loads(text), name=EMBEDDED_CLASSIFIER, revision=revision)
 
 
 def _load_sequence_classifier(

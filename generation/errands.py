@@ -1,6 +1,5 @@
 """Carrying out what somebody waits for, a replay or a trial: whatever goes wrong ends on its page."""
 
-import contextlib
 from collections.abc import Callable
 
 import structlog
@@ -12,19 +11,14 @@ from generation.working import WorkerStopping, reasons_to_fail, reasons_to_pause
 log = structlog.get_logger(__name__)
 
 
-def load_beforehand(load: Callable[[], object]) -> None:
-    """Load models before anything is leased, so that no lease lapses meanwhile.
-
-    What goes wrong here does so again with the lease in hand, and is dealt with there.
-    """
-    with contextlib.suppress(*reasons_to_pause(), *reasons_to_fail()):
-        load()
-
-
 def carry_out(
-    row: models.Model | None, work: Callable[[Callable[[], None]], None], *, is_stopping: Callable[[], bool]
+    row: models.Model | None,
+    work: Callable[[Callable[[], None]], None],
+    *,
+    load: Callable[[], object],
+    is_stopping: Callable[[], bool],
 ) -> None:
-    """Do ``work`` for a leased row; it calls what it is given at every step, which keeps the lease.
+    """``load`` models and do ``work`` for a leased row; work calls what it is given at every step, to keep the lease.
 
     Once ``is_stopping`` says so, the row is given back for others to take up at once.
     """
@@ -37,6 +31,9 @@ def carry_out(
         leases.keep(row)
 
     try:
+        on_step()
+        load()
+        leases.begin(row)
         work(on_step)
     except WorkerStopping:
         leases.give_back(row)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import torch
-from safetensors import SafetensorError
 
-from generation.model_files import revision_of
+from generation.model_files import revision_of, why_not_loaded
 from generation.only_one import only_one
 
 if TYPE_CHECKING:
@@ -48,26 +47,27 @@ def load(
     disable_progress_bar()
     from generation.engines.transformers_model import TransformersLanguageModel
 
-    if name == EMBEDDED_MODEL:
-        folder, revision = unpacked(cache_folder), f"{EMBEDDED_WHEEL} {_wheel_version()}"
-    else:
-        folder, revision = name, ""
     try:
+        if name == EMBEDDED_MODEL:
+            folder, revision = unpacked(cache_folder), f"{EMBEDDED_WHEEL} {_wheel_version()}"
+        else:
+            folder, revision = name, ""
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=not allow_downloads)
         model, report = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=not allow_downloads, dtype=getattr(torch, precision), output_loading_info=True
         )
         if missing := sorted(report["missing_keys"]):
             raise ValueError(f"its weights lack {missing[0]}: it is no causal model, or not whole")
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError) as error:
-        reason = str(error).partition("\n")[0]
+        revision = revision or revision_of(name, model.config)
+        return TransformersLanguageModel(model, tokenizer, name=name, revision=revision, device=device)
+    except (LanguageModelUnavailable, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # of any kind: foreign code reads a foreign file
         raise LanguageModelUnavailable(
             f"The language model {name!r} cannot be loaded from this machine. Set HUMANVAL_LANGUAGE_MODEL to "
             f"{EMBEDDED_MODEL!r}, to the folder of a causal model in the transformers format, or to a model id, with "
-            f"HUMANVAL_ALLOW_DOWNLOADS=1 if it may be fetched. ({reason})"
+            f"HUMANVAL_ALLOW_DOWNLOADS=1 if it may be fetched. ({why_not_loaded(error)})"
         ) from error
-    revision = revision or revision_of(name, model.config)
-    return TransformersLanguageModel(model, tokenizer, name=name, revision=revision, device=device)
 
 
 def unpacked(cache_folder: Path) -> Path:

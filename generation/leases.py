@@ -12,6 +12,8 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 MAX_LEASES = 3
+LOADING = timedelta(minutes=10)
+"""How long the largest models may take to be loaded, or fetched."""
 STOPPED_EACH_TIME = (
     f"Its worker stopped {MAX_LEASES} times before the end. See the workers' logs; a machine short of memory does this."
 )
@@ -22,8 +24,18 @@ class FinishedElsewhere(RuntimeError):
 
 
 def take_up(waiting: models.QuerySet, *, pk: int) -> bool:
-    """Lease the row with this id, if it is still waiting. Return whether it was."""
-    return bool(waiting.filter(pk=pk).update(lease_expires_at=_end(), leases=F("leases") + 1))
+    """Lease the row with this id, if it is still waiting. Return whether it was.
+
+    The lease lasts while models are loaded, when nobody can ``keep`` it: a worker that dies of that has taken the row
+    up like any other, and is not followed by others without end. ``begin`` then shortens the lease.
+    """
+    end = timezone.now() + max(_length(), LOADING)
+    return bool(waiting.filter(pk=pk).update(lease_expires_at=end, leases=F("leases") + 1))
+
+
+def begin(row: models.Model) -> None:
+    """Go on with a lease of the usual length: the models are loaded. Raise ``FinishedElsewhere`` as ``keep`` does."""
+    _renew(row)
 
 
 def is_worn_out(row: models.Model) -> bool:
@@ -35,7 +47,11 @@ def keep(row: models.Model) -> None:
     """Put off the end of a lease once half of it has gone; raise ``FinishedElsewhere`` if others were quicker."""
     if row.lease_expires_at - timezone.now() > _length() / 2:
         return
-    end = _end()
+    _renew(row)
+
+
+def _renew(row: models.Model) -> None:
+    end = timezone.now() + _length()
     if not _unfinished(row).update(lease_expires_at=end):
         raise FinishedElsewhere(f"{row} was finished by somebody else.")
     row.lease_expires_at = end
@@ -57,7 +73,3 @@ def _unfinished(row: models.Model) -> models.QuerySet:
 
 def _length() -> timedelta:
     return timedelta(seconds=settings.LEASE_SECONDS)
-
-
-def _end():
-    return timezone.now() + _length()

@@ -1,4 +1,4 @@
-"""What tells two folders with models apart. Pure."""
+"""What tells two folders with models apart, and why one cannot be loaded. Pure."""
 
 import hashlib
 from collections.abc import Iterator
@@ -31,6 +31,18 @@ def revision_of(name: str, config: object) -> str:
     if commit:
         return str(commit)
     return f"files {fingerprint(Path(name))}" if Path(name).is_dir() else ""
+
+
+def why_not_loaded(error: Exception) -> str:
+    """What went wrong while a library read somebody's files, in a line.
+
+    >>> why_not_loaded(ValueError("no weights\\nSee the manual.")), why_not_loaded(ZeroDivisionError("by zero"))
+    ('no weights', 'ZeroDivisionError: by zero')
+    """
+    first, _, more = str(error).strip().partition("\n")
+    said = f"{first} {more.strip().partition(chr(10))[0]}".strip() if first.endswith(":") else first
+    is_sentence = said and isinstance(error, (OSError, ValueError, RuntimeError))
+    return said if is_sentence else f"{type(error).__name__}: {said}".removesuffix(": ")
 
 
 def _parts(file: Path) -> Iterator[bytes]:

@@ -122,9 +122,11 @@ class AliceParameters:
             )
 
 
-def check_count(name: str, value: object, *, least: int = 1) -> None:
+def check_count(name: str, value: object, *, least: int = 1, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be a whole number of at most {most}, not {value}.")
 
 
 def check_temperature(value: float) -> None:

@@ -14,10 +14,13 @@ def work_on_replay(*, replay_id: int, is_stopping: Callable[[], bool] = lambda: 
 
     ``is_stopping`` is asked at every step; once it says so, the replay is given back for others.
     """
-    waiting = Replay.objects.filter(pk=replay_id, finished_at=None).select_related("generation__run").first()
-    load_models_of(waiting and waiting.generation.run)
     replay = lease_replay(replay_id=replay_id)
-    carry_out(replay, lambda on_step: search_again(replay=replay, on_step=on_step), is_stopping=is_stopping)
+    carry_out(
+        replay,
+        lambda on_step: search_again(replay=replay, on_step=on_step),
+        load=lambda: load_models_of(replay.generation.run),
+        is_stopping=is_stopping,
+    )
 
 
 def search_again(*, replay: Replay, on_step: Callable[[], None] = lambda: None) -> None:

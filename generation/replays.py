@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from generation import leases
+from generation.auditing import note
 from generation.models import Generation, Method, Replay
 from generation.wakeups import wake_worker_for_replay
 
@@ -39,6 +40,7 @@ def request_replay(*, generation: Generation, requested_by=None) -> bool:
         replay.requested_by, replay.requested_at = requested_by, timezone.now()
         replay.finished_at, replay.failure, replay.leases = None, "", 0
         replay.save()
+    note("replay asked for", by=requested_by, subject=str(replay))
     log.info("replay_requested", generation=generation.pk)
     wake_worker_for_replay(replay.pk)
     return True

@@ -29,6 +29,7 @@ from generation.parameters import AliceParameters, TopKParameters, check_count
 from generation.wakeups import ask_to_count, wake_worker_for
 
 DRAWN_SEED_LIMIT = 2**31
+LARGEST_CHUNK = 2**15 - 1
 LONGEST_NAME = GenerationRun._meta.get_field("language_model").max_length
 ROWS_AT_ONCE = 5000
 SEED_LIMIT = 2**63
@@ -65,8 +66,7 @@ def start_run(
     frozen = frozen_cells(cells)
     if seed is not None and not 0 <= seed < SEED_LIMIT:
         raise ValueError(f"The seed must be from 0 to {SEED_LIMIT - 1}, not {seed}.")
-    size = settings.CHUNK_SIZE if chunk_size is None else chunk_size
-    check_count("HUMANVAL_CHUNK_SIZE" if chunk_size is None else "chunk_size", size)
+    size = checked_chunk_size(chunk_size)
     parameters = chosen_parameters(method, labels={cell.label for cell in cells}, topk=topk, alice=alice)
     check_models(method, language_model=language_model, classifier=classifier, precision=precision)
     run = GenerationRun.objects.create(
@@ -111,6 +111,13 @@ def start_run(
     if wake:
         wake_worker_for(run.pk)
     return run
+
+
+def checked_chunk_size(given: int | None = None) -> int:
+    """How many statements a worker takes up at a time: so many, or as the settings say. Raises ``ValueError``."""
+    size = settings.CHUNK_SIZE if given is None else given
+    check_count("HUMANVAL_CHUNK_SIZE" if given is None else "chunk_size", size, most=LARGEST_CHUNK)
+    return size
 
 
 def chosen_parameters(

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 
 import structlog
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.utils import timezone
 
 from generation import leases
 from generation.auditing import note
-from generation.demonstrating import set_name
+from generation.demonstrating import lock_set, set_name
 from generation.drawing import Output
 from generation.models import Demonstration, Prompt, Response, TargetGroup, Trial
 from generation.naming import names_group
@@ -23,6 +24,7 @@ from generation.wakeups import wake_worker_for_trial
 COUNT = 8
 MOST_AT_ONCE = 50
 DRAWN_SEED_LIMIT = 2**31
+DOUBLE_CLICK = timedelta(seconds=2)
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +63,15 @@ def ask(
         language_model=language_model or settings.LANGUAGE_MODEL,
         seed=seed,
     )
+
+
+@transaction.atomic
+def ask_once(*, group: TargetGroup, label: str, by, **how) -> Trial:
+    """Like ``ask``; the second click of a double click gets the trial of the first."""
+    lock_set(group)  # whoever clicks twice waits here for the first trial
+    just_now = timezone.now() - DOUBLE_CLICK
+    asked = Trial.objects.filter(group=group, label=label, requested_by=by, requested_at__gt=just_now, finished_at=None)
+    return asked.order_by("-pk").first() or ask(group=group, label=label, by=by, **how)
 
 
 @transaction.atomic

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from generation import working
 from generation.drawing import Output, derived_seed, duplicate_key
-from generation.errands import carry_out, fail, load_beforehand
+from generation.errands import carry_out, fail
 from generation.models import Method, Trial
 from generation.parameters import TopKParameters
 from generation.trials import lease_trial, store_trial
@@ -22,11 +22,13 @@ def work_on_trial(*, trial_id: int, is_stopping: Callable[[], bool] = lambda: Fa
 
     ``is_stopping`` is asked at every step; once it says so, the trial is given back for others.
     """
-    waiting = Trial.objects.waiting().filter(pk=trial_id).first()
-    if waiting:
-        load_beforehand(lambda: working.load_language_model(waiting.language_model))
     trial = lease_trial(trial_id=trial_id)
-    carry_out(trial, lambda on_step: write_responses(trial=trial, on_step=on_step), is_stopping=is_stopping)
+    carry_out(
+        trial,
+        lambda on_step: write_responses(trial=trial, on_step=on_step),
+        load=lambda: working.load_language_model(trial.language_model),
+        is_stopping=is_stopping,
+    )
 
 
 def work_on_waiting_trials(*, is_stopping: Callable[[], bool] = lambda: False) -> None:

@@ -13,6 +13,7 @@ import structlog
 from django.conf import settings
 from django.db import IntegrityError, OperationalError
 
+from generation.cells import usable_texts
 from generation.chunks import LeaseLost, give_back_chunk, keep_lease, lease_next_chunk, store_chunk
 from generation.drawing import Draw, DrawingFailed, derived_seed, draw_statements, duplicate_key
 from generation.models import (
@@ -57,7 +58,6 @@ def work_on_run(
     from generation.devices import Batches  # torch: never in the web process
 
     batches = Batches()
-    load_models_of(GenerationRun.objects.waiting().filter(pk=run_id).first())
     while chunk := _next_chunk(run_id, between_chunks):
         try:
             work_on_chunk(chunk=chunk, is_stopping=is_stopping, batches=batches)
@@ -84,21 +84,25 @@ def work_on_run(
 
 
 def _next_chunk(run_id: int, between_chunks: Callable[[], None]) -> GenerationChunk | None:
-    between_chunks()
+    """Do what people wait for, then lease a chunk, with the run's models loaded so that its lease does not lapse."""
+    try:
+        between_chunks()
+    except Exception:
+        log.exception("error_between_chunks", run=run_id)  # not the run's; if the database is away, it is below, too
+    run = GenerationRun.objects.waiting().filter(pk=run_id).first()
+    if run is None:
+        return None
+    # What goes wrong here does so again with the chunk in hand, and is dealt with there.
+    with contextlib.suppress(Exception):
+        load_models_of(run)
     return lease_next_chunk(run_id=run_id)
 
 
-def load_models_of(run: GenerationRun | None) -> None:
-    """Load a run's models before anything is leased, so that no lease lapses meanwhile.
-
-    What goes wrong here does so again with the lease in hand, and is dealt with there.
-    """
-    if run is None:
-        return
-    with contextlib.suppress(*reasons_to_pause(), *reasons_to_fail()):
-        load_language_model(run.language_model, precision=run.precision)
-        if run.classifier:
-            load_classifier(run.classifier, precision=run.precision)
+def load_models_of(run: GenerationRun) -> None:
+    """Load a run's models, unless they were the last that this process loaded."""
+    load_language_model(run.language_model, precision=run.precision)
+    if run.classifier:
+        load_classifier(run.classifier, precision=run.precision)
 
 
 def reasons_to_pause() -> tuple[type[Exception], ...]:
@@ -173,14 +177,20 @@ def draw_chunk(*, chunk: GenerationChunk, cell: GenerationCell, decoder: "Decode
     The run's seed and the chunk's index decide them, but for those that the run has already:
     they are drawn again.
     """
-    check_enough(cell.demonstrations, of=f"the {cell.label} set of {cell.group}")
+    demonstrations = demonstrations_of(cell)
+    check_enough(demonstrations, of=f"the {cell.label} set of {cell.group}")
     return draw_statements(
         chunk.size,
-        demonstrations=cell.demonstrations,
+        demonstrations=demonstrations,
         seed=derived_seed(chunk.run.seed, chunk.index),
         decode=decoder,
         taken=partial(_keys_stored, chunk.run),
     )
+
+
+def demonstrations_of(cell: GenerationCell) -> list[str]:
+    """What a cell kept at its start; of a run begun before cells kept anything, its set as it is now."""
+    return cell.demonstrations if cell.is_frozen else usable_texts([cell.group])[cell.group_id, cell.label]
 
 
 def decoder_for(

@@ -7,7 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as Invalid
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from unfold.admin import ModelAdmin
 
 from generation import demonstrating
@@ -15,10 +15,12 @@ from generation.admin import histories, sets, trials
 from generation.admin.texts import blurred
 from generation.demonstrating import (
     LONGEST_REASON,
+    AlreadyInSet,
     MayNotFillToxicSet,
     NotADemonstration,
     ReasonMissing,
     may_fill,
+    set_name,
     tidy,
 )
 from generation.models import Demonstration, Label
@@ -95,12 +97,17 @@ class DemonstrationAdmin(ModelAdmin):
             return super().changeform_view(request, object_id, form_url, extra_context)
         except MayNotFillToxicSet as refused:
             raise PermissionDenied(str(refused)) from refused
+        except AlreadyInSet as fault:  # the form found nothing wrong: somebody was quicker, maybe a second click
+            messages.error(request, str(fault))
+            return redirect(request.get_full_path())
 
     def save_model(self, request, obj, form, change) -> None:
         if change:
             demonstrating.edit(demonstration_id=obj.pk, text=obj.text, by=request.user)
             return
         added = demonstrating.add(group=obj.group, label=obj.label, texts=[obj.text], by=request.user)
+        if not added.new:
+            raise AlreadyInSet(f"Nothing was added: this sentence is in {set_name(obj.group, obj.label)} already.")
         obj.pk = added.new[0].pk
         obj._state.adding = False
 

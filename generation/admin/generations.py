@@ -27,6 +27,7 @@ class GenerationAdmin(ReadOnlyAdmin):
     sortable_by = []  # by any of these columns all statements would have to be read
     search_fields = ["text"]  # shows the field to search in; how it is searched stands below
     search_help_text = "Whole words, such as: choir lake, “sign language”, choir or lake, choir -lake"
+    how_it_searches = "Only whole words are found: “lake” does not find “lakes”."
     fields = [
         "blurred_text", "blurred_prompt", ("group", "label"), ("method", "run"), ("mean_vote", "toxic"),
         ("tokens", "log_probability"), ("finish_reason", "seed"), "created_at",

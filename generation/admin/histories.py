@@ -3,11 +3,11 @@
 from django.contrib import admin
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Lag
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from generation.admin.sets import check_may, page_of, set_of, texts_shown
+from generation.admin.sets import check_may, is_number, page_of, set_of, texts_shown
 from generation.models import Demonstration, Label, Origin
 
 A_PAGE = 50
@@ -30,6 +30,8 @@ def set_history(request: HttpRequest, slug: str, label: str) -> HttpResponse:
 def demonstration_history(request: HttpRequest, object_id: str) -> HttpResponse:
     """What happened to a demonstration, the newest first."""
     check_may(request, "view_demonstration")
+    if not is_number(object_id):
+        raise Http404("There is no such demonstration.")
     demonstration = get_object_or_404(Demonstration.objects.select_related("group"), pk=object_id)
     records = Demonstration.history.filter(id=demonstration.pk)
     title = f"History of demonstration {demonstration.pk}"

@@ -48,15 +48,26 @@ def up_to_the_bound(rows: QuerySet) -> str:
 
 
 class WorkspaceChangeList(ChangeList):
-    """A list with the way on from its last page, and back."""
+    """A list with the way on from its numbered pages, and back."""
 
     @property
+    def is_narrowed(self) -> bool:
+        """Whether somebody searched or filtered, so that rows are left out."""
+        return bool(self.query or set(self.get_filters_params()) - {self.before})
+
+    @property
+    def how_many(self) -> str:
+        """How many rows there are, in words from the bound on."""
+        return f"{'more than ' if self.paginator.has_more else ''}{self.result_count:,}"
+
+    @cached_property
     def older_link(self) -> str | None:
-        """Where the rows after the last counted one are, on the last page of a list in the order of keys."""
+        """Where the rows after the last counted one are, in the order of keys."""
         in_key_order = self.model_admin.ordering == NEWEST_FIRST and ORDER_VAR not in self.params
-        if not (in_key_order and self.paginator.has_more and self.page_num == self.paginator.num_pages):
+        if not (in_key_order and self.paginator.has_more):
             return None
-        return self.get_query_string({self.before: list(self.result_list)[-1].pk}, remove=[PAGE_VAR])
+        last_counted = self.queryset.values_list("pk", flat=True)[self.result_count - 1]
+        return self.get_query_string({self.before: last_counted}, remove=[PAGE_VAR])
 
     @property
     def newest_link(self) -> str | None:
@@ -74,6 +85,8 @@ class WorkspaceAdmin(ModelAdmin):
     list_per_page = A_PAGE
     show_full_result_count = False
     ordering = NEWEST_FIRST
+    how_it_searches = ""
+    """A sentence for those who found nothing, where it is not plain what is found."""
 
     def get_changelist(self, request, **kwargs):
         return WorkspaceChangeList

@@ -61,6 +61,11 @@ def check_may(request: HttpRequest, *permissions: str) -> None:
         raise PermissionDenied
 
 
+def is_number(pk: str) -> bool:
+    """Whether a row can have it as its number."""
+    return pk.isdecimal() and len(pk) <= 18
+
+
 def texts_shown(request: HttpRequest) -> bool:
     return request.GET.get("texts") == "shown"
 
@@ -114,7 +119,7 @@ def _draw(request: HttpRequest, group: TargetGroup, label: str) -> HttpResponse:
     except ValueError as fault:
         form.add_error("language_model", str(fault))
         return _shown(request, group, label, draw_form=form)
-    trial = trials.ask(group=group, label=label, by=request.user, **form.order)
+    trial = trials.ask_once(group=group, label=label, by=request.user, **form.order)
     return redirect("admin:generation_trial", trial.pk)
 
 
@@ -159,7 +164,7 @@ ACTS = {"draw": _draw, "add": _add, "edit": _edit, "retire": _retire, "bring_bac
 def _member(request: HttpRequest, group: TargetGroup, label: str) -> Demonstration:
     check_may(request, "change_demonstration")
     pk = request.POST.get("demonstration", "")
-    if not (pk.isdecimal() and len(pk) <= 18):
+    if not is_number(pk):
         raise Http404("There is no such demonstration.")
     return get_object_or_404(Demonstration, pk=pk, group=group, label=label)
 

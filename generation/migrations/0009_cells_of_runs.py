@@ -7,21 +7,13 @@ import django.db.models.functions.math
 import django.db.models.functions.text
 from django.db import migrations, models
 
-# What an ended run drew its prompts from is not known any more; one under way goes on with the sets as they are.
 FILL_IN = """
 INSERT INTO generation_generationcell (
     run_id, group_id, label, places, demonstrations, naming_words, stored, decoding_seconds, empty, duplicate, copy,
     classifier_runs
 )
 SELECT
-    chunk.run_id, chunk.group_id, chunk.label, sum(chunk.size),
-    CASE WHEN run.ended_at IS NULL THEN COALESCE((
-        SELECT jsonb_agg(demonstration.text ORDER BY demonstration.text)
-        FROM generation_demonstration demonstration
-        WHERE demonstration.group_id = chunk.group_id AND demonstration.label = chunk.label
-        AND demonstration.retired_at IS NULL
-    ), '[]') ELSE '[]' END,
-    target.naming_words,
+    chunk.run_id, chunk.group_id, chunk.label, sum(chunk.size), '[]', target.naming_words,
     (
         SELECT count(*) FROM generation_generation generation
         WHERE generation.run_id = chunk.run_id AND generation.group_id = chunk.group_id
@@ -29,10 +21,43 @@ SELECT
     ),
     sum(chunk.decoding_seconds), sum(chunk.empty), sum(chunk.duplicate), sum(chunk.copy), sum(chunk.classifier_runs)
 FROM generation_generationchunk chunk
-JOIN generation_generationrun run ON run.id = chunk.run_id
 JOIN generation_targetgroup target ON target.id = chunk.group_id
-GROUP BY chunk.run_id, chunk.group_id, chunk.label, run.ended_at, target.naming_words;
+GROUP BY chunk.run_id, chunk.group_id, chunk.label, target.naming_words;
 """
+
+
+def keep_sets(apps, schema_editor) -> None:
+    """Keep the sets as they are for runs that have not begun, so that these can be repeated.
+
+    What the finished chunks of others drew their prompts from is not known any more: they go on with the sets as they
+    are when a chunk is taken up, and so do runs whose chunks are not those of their cells, since a group could be
+    chosen twice.
+    """
+    run_model = apps.get_model("generation", "GenerationRun")
+    for run in run_model.objects.filter(ended_at=None):
+        chunks = list(run.chunks.order_by("index").values_list("group_id", "label", "size", "finished_at"))
+        if [chunk[:3] for chunk in chunks] != as_cut_today([chunk[:3] for chunk in chunks]):
+            continue
+        begun = {(group, label) for group, label, _, finished_at in chunks if finished_at}
+        for cell in run.cells.all():
+            if (cell.group_id, cell.label) not in begun:
+                usable = cell.group.demonstrations.filter(label=cell.label, retired_at=None)
+                cell.demonstrations = list(usable.order_by("text").values_list("text", flat=True))
+                cell.save(update_fields=["demonstrations"])
+
+
+def as_cut_today(chunks: list[tuple[int, str, int]]) -> list[tuple[int, str, int]]:
+    """The chunks, as (group, label, size), of a run with as many statements of each group and label."""
+    places: dict[tuple[int, str], int] = {}
+    for group, label, size in chunks:
+        places[group, label] = places.get((group, label), 0) + size
+    most = max((size for *_, size in chunks[: len(places)]), default=1)
+    parts = [
+        (start, number, (*cell, min(most, count - start)))
+        for number, (cell, count) in enumerate(places.items())
+        for start in range(0, count, most)
+    ]
+    return [part for _, _, part in sorted(parts)]
 
 
 class Migration(migrations.Migration):
@@ -135,4 +160,5 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(FILL_IN, migrations.RunSQL.noop),
+        migrations.RunPython(keep_sets, migrations.RunPython.noop),
     ]

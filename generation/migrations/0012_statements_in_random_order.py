@@ -5,7 +5,40 @@ import django.db.models.functions.comparison
 import django.db.models.functions.datetime
 import django.db.models.functions.math
 import django.db.models.functions.text
+from django.core.management.base import CommandError
 from django.db import migrations, models
+from django.db.models import Count, Min
+from django.db.models.functions import MD5, Coalesce
+
+REPETITIONS_NAMED = 10
+
+
+def refuse_repetitions(apps, schema_editor) -> None:
+    """Say which statements stand in the way of ``generation_imported_once``, before the database only says that."""
+    statements = apps.get_model("generation", "Generation").objects.filter(run=None).exclude(method="written")
+    key = {"digest": MD5("text"), "any_prompt": Coalesce("prompt", 0)}
+    same = ("digest", "any_prompt", "group", "label", "method")
+    repeated = list(
+        statements.order_by()
+        .annotate(**key)
+        .values(*same)
+        .annotate(number=Count("pk"), first=Min("pk"))
+        .filter(number__gt=1)
+        .order_by("first")
+    )
+    if not repeated:
+        return
+    named = []
+    for row in repeated[:REPETITIONS_NAMED]:
+        equal = statements.annotate(**key).filter(**{name: row[name] for name in same}).order_by("pk")
+        named.append(" = ".join(map(str, equal.values_list("pk", flat=True)[:REPETITIONS_NAMED])))
+    more = len(repeated) - len(named)
+    raise CommandError(
+        "Of statements outside of runs only one may have the same text, prompt, group, label and method. These are "
+        f"equal, by their ids in generation_generation: {'; '.join(named)}{f'; and {more} more' if more else ''}. "
+        "Nothing was changed. Keep one of each: delete the others, or, where a HIT shows them, set their method to "
+        "'written'. Then run migrate again."
+    )
 
 
 class Migration(migrations.Migration):
@@ -14,6 +47,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunPython(refuse_repetitions, migrations.RunPython.noop),
         migrations.RemoveConstraint(
             model_name="generation",
             name="generation_text_once_a_run",

@@ -140,4 +140,5 @@ class Prompt(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.text
+        # Not its text: pages show this where they cannot blur it.
+        return f"prompt {self.pk}"

@@ -199,7 +199,7 @@ class GenerationCell(models.Model):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether its demonstrations are known; of runs that ended before they were kept, they are not."""
+        """Whether its demonstrations are known; of runs begun before they were kept, they are not."""
         return bool(self.demonstrations)
 
 

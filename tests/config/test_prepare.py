@@ -14,6 +14,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotator.models import Consent, ConsentForm, HITType, Invitation, Worker
+from config.demo import load_demonstrations
+from generation.demonstrating import edit
 from generation.models import Demonstration, GenerationRun, TargetGroup
 from tests.factories import make_consent_form, make_hit_type
 
@@ -78,6 +80,20 @@ def test_an_empty_database_becomes_a_demo_study(prepare):
     assert set(Demonstration.objects.values_list("group", flat=True)) == set(
         TargetGroup.objects.values_list("pk", flat=True)
     )
+
+
+def test_the_texts_that_come_with_the_project_are_in_the_history_so_that_no_edit_loses_them(prepare):
+    prepare()
+    assert Demonstration.history.count() == Demonstration.objects.count()
+    first = Demonstration.objects.first()
+    edit(demonstration_id=first.pk, text="she sails far", by=None)
+    [edited, added] = first.history.all()
+    assert (added.history_type, added.text, added.origin) == ("+", first.text, "written")
+    assert added.history_change_reason == "comes with Humanval"
+    assert (edited.history_type, edited.text) == ("~", "she sails far")
+    records = Demonstration.history.count()
+    load_demonstrations()  # of which one is new again
+    assert Demonstration.history.count() == records + 1
 
 
 def test_the_printed_log_ins_open_the_workspace(prepare, client):

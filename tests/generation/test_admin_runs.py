@@ -106,6 +106,14 @@ def said(response):
 # --- Starting ---------------------------------------------------------------------------
 
 
+def test_a_chunk_size_that_cannot_be_stored_is_said_on_the_form(client, researcher, women, settings):
+    settings.CHUNK_SIZE = 32_768
+    page = client.post(ADD, order(women))
+    assert page.status_code == 200
+    assert "HUMANVAL_CHUNK_SIZE must be a whole number of at most 32767, not 32768." in words(page)
+    assert not GenerationRun.objects.exists()
+
+
 def test_the_add_page_offers_the_paper_s_parameters_and_the_model_of_the_settings(client, researcher, settings):
     settings.LANGUAGE_MODEL = "a-model-of-ours"
     form = client.get(ADD).context["adminform"].form

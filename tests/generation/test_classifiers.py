@@ -450,6 +450,22 @@ def test_broken_weights_are_unavailable(save):
         load(folder)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"model_type": "bert", "hidden_size": "x"}',
+        "[]",
+        '{"model_type": "bert", "id2label": {"0": "toxic"}, "hidden_size": 8, "num_attention_heads": 0}',
+        '{"model_type": "bert", "id2label": 7}',
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_unavailable_whatever_the_library_makes_of_it(save, config):
+    folder = save(bert, ["benign", "toxic"])
+    Path(folder, "config.json").write_text(config)
+    with pytest.raises(ClassifierUnavailable):
+        load(folder)
+
+
 def test_loading_and_reading_write_nothing_to_the_terminal(save):
     folder = save(bert, ["benign", "toxic"])
     program = (

@@ -132,6 +132,27 @@ def test_a_run_is_repeated_by_its_number_or_its_file_though_the_set_and_the_sett
 
 
 @pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ('{"language_model": 7}', "language_model must be a text that can be stored, not 7."),
+        ('{"chunk_size": 1e9}', "chunk_size must be a whole number of at least 1, not 1000000000.0."),
+        ('{"chunk_size": 99999}', "chunk_size must be a whole number of at most 32767, not 99999."),
+        ("[" * 100_000, " is not JSON: "),
+    ],
+)
+def test_a_file_that_makes_no_sense_ends_with_status_2_and_a_sentence(content, sentence, tmp_path):
+    run = runs.start_run(cells=[runs.Cell(make_group("women"), "benign", 1)], language_model="toy", wake=False)
+    stated = repeating.recipe(run)
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(stated | json.loads(content)) if content.startswith("{") else content)
+    with pytest.raises(CommandError) as refused:
+        printed_again(str(file))
+    assert refused.value.returncode == 2
+    assert sentence in str(refused.value)
+    assert GenerationRun.objects.get() == run
+
+
+@pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"repeat": "123456"}, "There is no run 123456."),

@@ -319,6 +319,38 @@ def test_a_folder_without_a_model_is_unavailable(tmp_path):
         load(str(tmp_path), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"model_type": "llama", "hidden_size": "x"}',
+        "[]",
+        '{"model_type": "llama", "hidden_size": 8, "num_attention_heads": 0}',
+        '{"model_type": 7}',
+        "nothing",
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_unavailable_whatever_the_library_makes_of_it(
+    tiny_folder, tmp_path, config
+):
+    folder = tmp_path / "senseless"
+    shutil.copytree(tiny_folder, folder)
+    (folder / "config.json").write_text(config)
+    with pytest.raises(LanguageModelUnavailable) as failure:
+        load(str(folder), tmp_path)
+    reason = str(failure.value).partition("may be fetched. (")[2]
+    assert len(reason) > len("()")
+    assert "\n" not in reason
+
+
+def test_too_little_memory_for_a_model_is_said_as_what_it_is(tiny_folder, tmp_path, monkeypatch):
+    def too_large(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", too_large)
+    with pytest.raises(MemoryError):
+        load(str(tiny_folder), tmp_path)
+
+
 def test_weights_that_were_cut_off_are_unavailable(tiny_folder, tmp_path):
     folder = tmp_path / "cut"
     shutil.copytree(tiny_folder, folder)

@@ -68,16 +68,50 @@ def test_every_row_of_a_longer_list_is_reached_by_its_pages_and_the_links_to_old
                 break
         start = link(html, "Older")
     assert seen == list(range(1203, 0, -1))
-    assert counted(html) == "Newest · 203 generations"
+    assert counted(html) == "203 generations from here on"
 
 
 def test_a_longer_list_says_that_there_is_more_and_leads_back_to_the_newest(admin_client):
     make_statements(501)
     html = page(admin_client, f"{STATEMENTS}?p=10")
-    assert counted(html) == "more than 500 generations · Older"
+    assert counted(html) == "more than 500 generations"
     oldest = page(admin_client, link(html, "Older"))
     assert shown(oldest) == [1]
     assert shown(page(admin_client, link(oldest, "Newest")))[0] == 501
+
+
+def test_every_page_of_a_longer_list_leads_to_the_rows_after_the_last_number(admin_client):
+    make_statements(501)
+    links = {link(page(admin_client, f"{STATEMENTS}?p={number}"), "Older") for number in (1, 2, 10)}
+    assert len(links) == 1
+    assert shown(page(admin_client, links.pop())) == [1]
+
+
+def heading(html):
+    return " ".join(re.sub("<.*?>", "", re.search(r"<h1.*?</h1>", html, re.DOTALL)[0]).split())
+
+
+def test_a_heading_tells_how_many_only_where_something_was_sought(admin_client):
+    make_statements(501)
+    assert heading(page(admin_client)) == "Generate chevron_right Generations"
+    assert heading(page(admin_client, f"{STATEMENTS}?q=heron")).endswith("more than 500 found (Show all)")
+    assert heading(page(admin_client, f"{STATEMENTS}?q=2")).endswith("1 found (Show all)")
+    assert "Show all" not in page(admin_client, link(page(admin_client), "Older"))
+
+
+def test_who_finds_nothing_is_told_that_whole_words_are_sought_and_nothing_to_add(admin_client):
+    make_statements(1)
+    html = page(admin_client, f"{STATEMENTS}?q=hero")
+    assert "Nothing was found for “hero”." in html
+    assert "Only whole words are found" in html
+    assert "Add generation" not in html
+    assert "No generations fit these filters." in page(admin_client, f"{STATEMENTS}?label__exact=toxic")
+
+
+def test_an_empty_list_offers_to_add_where_that_is_allowed(admin_client):
+    assert "There are no generations yet." in page(admin_client)
+    assert "There are no panels yet." in page(admin_client, "/admin/annotator/panel/")
+    assert "Add panel" in page(admin_client, "/admin/annotator/panel/")
 
 
 def test_a_filter_stays_on_the_way_to_older_rows(admin_client):

@@ -7,9 +7,12 @@ from uuid import uuid4
 
 import pytest
 from django.apps import apps
+from django.core.management import CommandError
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from generation import repeating
+from generation.chunks import lease_next_chunk
 from generation.drawing import duplicate_key
 from generation.models import (
     TEXT_DIGEST,
@@ -23,7 +26,9 @@ from generation.models import (
     TargetGroup,
     Trial,
 )
-from tests.factories import make_demonstrations, make_generation, make_group, make_run
+from generation.runs import pause_run, resume_run
+from generation.working import work_on_chunk, work_on_run
+from tests.factories import DEMONSTRATIONS, make_demonstrations, make_generation, make_group, make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -297,6 +302,86 @@ def test_the_parameters_of_older_runs_are_those_of_their_method():
     migration.key_no_more(apps, schema_editor=None)
     run.refresh_from_db()
     assert run.parameters == {"k": 5, "temperature": 1.5, "max_new_tokens": 9}
+
+
+def as_the_migration_fills_in_cells_of(run):
+    """The demonstrations of each cell, had the run been started before there were cells."""
+    migration = import_module("generation.migrations.0009_cells_of_runs")
+    run.cells.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FILL_IN)
+    migration.keep_sets(apps, schema_editor=None)
+    return {(cell.group.slug, cell.label): cell.demonstrations for cell in run.cells.select_related("group")}
+
+
+def test_runs_of_before_that_have_not_begun_keep_the_sets_of_the_upgrade():
+    run = make_run(count=40, slugs=("women", "asian"))
+    expected = sorted(DEMONSTRATIONS)
+    assert as_the_migration_fills_in_cells_of(run) == {("women", "benign"): expected, ("asian", "benign"): expected}
+    assert list(run.cells.values_list("places", "stored")) == [(40, 0), (40, 0)]
+    assert repeating.repeat_run(run=run).chunks.count() == run.chunks.count()
+
+
+def test_what_chunks_stored_before_the_upgrade_drew_from_is_not_made_up_and_the_run_goes_on(toy):
+    run = make_run(count=40, slugs=("women", "asian"))
+    work_on_chunk(chunk=lease_next_chunk(run_id=run.pk))
+    pause_run(run_id=run.pk)
+    assert as_the_migration_fills_in_cells_of(run) == {
+        ("women", "benign"): [],
+        ("asian", "benign"): sorted(DEMONSTRATIONS),
+    }
+    with pytest.raises(repeating.NotRepeatable):
+        repeating.recipe(run)
+    assert resume_run(run=run)
+    work_on_run(run_id=run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.generations.count()) == ("finished", "", 80)
+
+
+def test_a_group_that_a_run_of_before_had_twice_is_one_cell_that_is_not_repeated(toy):
+    run = make_run(count=20, slugs=("women", "asian"))
+    # As the runs of before cut women, women and asian: first parts, then second parts.
+    women, asian = make_group("women"), make_group("asian")
+    for index, (group, size) in enumerate([(women, 16), (women, 16), (asian, 16), (women, 4), (women, 4), (asian, 4)]):
+        run.chunks.update_or_create(index=index, defaults={"group": group, "label": "benign", "size": size})
+    assert as_the_migration_fills_in_cells_of(run) == {("women", "benign"): [], ("asian", "benign"): []}
+    assert dict(run.cells.values_list("group__slug", "places")) == {"women": 40, "asian": 20}
+    work_on_run(run_id=run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.generations.count()) == ("finished", "", 60)
+
+
+def test_what_an_ended_run_drew_from_is_not_made_up(toy):
+    run = make_run()
+    work_on_run(run_id=run.pk)
+    assert as_the_migration_fills_in_cells_of(run) == {("women", "benign"): []}
+    assert list(run.cells.values_list("places", "stored")) == [(3, 3)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_statements_outside_of_runs_that_repeat_stop_the_migration_with_what_to_do():
+    migration = import_module("generation.migrations.0012_statements_in_random_order")
+    migration.refuse_repetitions(apps, schema_editor=None)
+    [constraint] = [row for row in Generation._meta.constraints if row.name == "generation_imported_once"]
+    for text in ("rain fell", "snow fell"):
+        make_generation(text, method="written")
+        make_generation(text, method="written")
+    with connection.schema_editor() as editor:
+        editor.remove_constraint(Generation, constraint)
+    try:
+        first, second, _ = (make_generation(text) for text in ("rain fell", "rain fell", "snow fell"))
+        with pytest.raises(CommandError) as refused:
+            migration.refuse_repetitions(apps, schema_editor=None)
+    finally:
+        Generation.objects.all().delete()
+        with connection.schema_editor() as editor:
+            editor.add_constraint(Generation, constraint)
+    assert f"These are equal, by their ids in generation_generation: {first.pk} = {second.pk}. " in str(refused.value)
+
+
+def test_a_prompt_is_called_by_its_number_where_pages_cannot_blur_its_text():
+    prompt = a_prompt()
+    assert str(prompt) == f"prompt {prompt.pk}"
 
 
 def test_each_of_the_thirteen_groups_has_words_that_name_it_in_lower_case_and_once_each():

@@ -103,7 +103,7 @@ def test_a_run_whose_sets_were_not_kept_is_not_repeated():
     with pytest.raises(NotRepeatable) as refused:
         repeat_run(run=run)
     assert str(refused.value) == (
-        f"What run {run.pk} drew its prompts from was not kept yet when it ended, so that it cannot be repeated "
+        f"What run {run.pk} drew its prompts from was not kept when it was started, so that it cannot be repeated "
         "exactly. Start a new run with its settings."
     )
 
@@ -119,6 +119,21 @@ def test_a_run_whose_sets_were_not_kept_is_not_repeated():
         ({"cells": [{"group": "women"}]}, "The description of the run is not whole: it lacks 'label'."),
         ({"parameters": {"topk": {"k": 0}}}, "k must be a whole number of at least 1, not 0."),
         ({"parameters": []}, "The description of the run is not as it was downloaded"),
+        ({"method": []}, "method must be one of topk, alice, paired, not []."),
+        ({"precision": "float8"}, "precision must be one of float32, bfloat16, not 'float8'."),
+        ({"language_model": 7}, "language_model must be a text that can be stored, not 7."),
+        ({"language_model": "a\0b"}, "language_model must be a text that can be stored, not 'a\\x00b'."),
+        ({"classifier": "\ud800"}, "classifier must be a text that can be stored, not '\\ud800'."),
+        ({"language_model": "x" * 301}, "language_model has 301 characters. At most 300 can be stored."),
+        ({"seed": 2**63}, "seed must be a whole number of at most 9223372036854775807, not 9223372036854775808."),
+        ({"chunk_size": 32768}, "chunk_size must be a whole number of at most 32767, not 32768."),
+        ({"parameters": {"topk": {"temperature": "hot"}}}, "temperature must be a number of at most 2147483647, not"),
+        ({"parameters": {"topk": {"k": 10**30}}}, "k must be a number of at most 2147483647, not 1000"),
+        ({"parameters": {"topk": {"beams": 3}}}, "top-k has no parameter 'beams'."),
+        (
+            {"method": "alice", "parameters": {"alice": {"group_words_allowed": "no"}}},
+            "group_words_allowed must be true or false, not 'no'.",
+        ),
     ],
 )
 def test_what_is_no_recipe_is_refused_in_a_sentence(change, sentence):
@@ -127,6 +142,37 @@ def test_what_is_no_recipe_is_refused_in_a_sentence(change, sentence):
         repeat_recipe(stated | change)
     assert str(refused.value).startswith(sentence)
     assert GenerationRun.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"label": "rude"}, "label must be one of benign, toxic, not 'rude'."),
+        ({"group": ["women"]}, "group must be a text that can be stored, not ['women']."),
+        ({"places": 1_000_001}, "places must be a whole number of at most 1000000, not 1000001."),
+        ({"naming_words": "x" * 301}, "naming_words has 301 characters. At most 300 can be stored."),
+        ({"naming_words": ["aunt"]}, "naming_words must be a text that can be stored, not ['aunt']."),
+        ({"demonstrations": "sails"}, "The demonstrations of the benign set of Women must be a list of texts."),
+        ({"demonstrations": ["one sails", 2]}, "Demonstration 2 of the benign set of Women: It must be a text that"),
+        ({"demonstrations": ["x" * 501]}, "Demonstration 1 of the benign set of Women: A demonstration has at most"),
+        ({"demonstrations": ["one\nsails"]}, "Demonstration 1 of the benign set of Women: A demonstration is one line"),
+        ({"demonstrations": [" one sails"]}, "Demonstration 1 of the benign set of Women: It has blanks or a hyphen"),
+        ({"demonstrations": ["two row", "two row"]}, "A demonstration of the benign set of Women is there twice."),
+        ({"demonstrations": []}, "A prompt needs 5 demonstrations and the benign set of Women has 0. Add 5 more."),
+    ],
+)
+def test_a_cell_that_cannot_be_stored_is_refused_in_a_sentence(change, sentence):
+    stated = recipe(make_run())
+    with pytest.raises(ValueError) as refused:
+        repeat_recipe(stated | {"cells": [stated["cells"][0] | change]})
+    assert str(refused.value).startswith(sentence)
+    assert GenerationRun.objects.count() == 1
+
+
+def test_a_run_of_here_is_repeated_with_texts_that_no_set_would_take_today():
+    run = make_run()
+    run.cells.update(demonstrations=[f" {number} sail" for number in range(5)])
+    assert repeat_run(run=run).cells.get().demonstrations == run.cells.get().demonstrations
 
 
 def test_what_differs_between_the_two_is_said():

@@ -11,7 +11,7 @@ from generation import leases, replaying, tasks, working
 from generation.decoding import alice
 from generation.decoding.search import SearchStep, Vote
 from generation.language_models import LanguageModelUnavailable
-from generation.models import Generation, Replay
+from generation.models import AuditEntry, Generation, Replay
 from generation.parameters import AliceParameters, Direction
 from generation.replaying import work_on_replay
 from generation.replays import NotASearch, lease_replay, request_replay, store_replay
@@ -61,6 +61,9 @@ def test_asking_for_a_replay_stores_who_asked_and_wakes_a_worker(sent, admin_use
     replay = Replay.objects.get()
     assert (replay.generation, replay.requested_by, replay.finished_at) == (generation, admin_user, None)
     assert sent == [("generation.replay", [replay.pk], "generation")]
+    assert list(AuditEntry.objects.filter(act="replay asked for").values_list("by", "subject")) == [
+        (admin_user.pk, f"replay of statement {generation.pk}")
+    ]
 
 
 def test_asking_again_while_it_is_under_way_or_done_changes_nothing(

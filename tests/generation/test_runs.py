@@ -208,6 +208,12 @@ def test_a_count_below_one_is_refused(women, count):
     assert refusal(cells=[Cell(women, "benign", count)]) == sentence
 
 
+def test_more_than_a_million_statements_of_a_group_and_label_are_refused(women):
+    assert refusal(cells=[Cell(women, "benign", 1_000_001)]) == (
+        "The number of statements of a group and label must be at most 1000000, not 1000001. Start several runs."
+    )
+
+
 def test_a_set_too_small_to_draw_prompts_from_is_refused_by_name(women):
     assert refusal(NotEnoughDemonstrations, cells=[Cell(women, "toxic", 1)]) == (
         "A prompt needs 5 demonstrations and the toxic set of Women has 0. Add 5 more."
@@ -321,6 +327,13 @@ def test_a_chunk_size_that_is_none_is_refused_by_the_name_of_its_setting(women, 
     settings.CHUNK_SIZE = size
     assert refusal(cells=[Cell(women, "benign", 1)]) == (
         f"HUMANVAL_CHUNK_SIZE must be a whole number of at least 1, not {size}."
+    )
+
+
+def test_a_chunk_size_that_cannot_be_stored_is_refused_by_the_name_of_its_setting(women, settings):
+    settings.CHUNK_SIZE = 32_768
+    assert refusal(cells=[Cell(women, "benign", 1)]) == (
+        "HUMANVAL_CHUNK_SIZE must be a whole number of at most 32767, not 32768."
     )
 
 

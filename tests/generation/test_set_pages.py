@@ -1,5 +1,7 @@
 """The pages on which a set is grown: what they show and blur, who may do what, and how many queries they take."""
 
+from datetime import timedelta
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection
@@ -7,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from generation import demonstrating
 from generation.demonstrating import edit, retire
 from generation.judging import mark_bad, promote
 from generation.models import AuditEntry, Demonstration, Response, Trial
@@ -318,6 +321,16 @@ def test_drawing_a_prompt_stores_a_trial_wakes_a_worker_and_shows_it(
     assert sent == [("generation.trial", [trial.pk], "generation")]
 
 
+def test_a_double_click_draws_one_prompt_and_a_later_click_another(client, researcher, women):
+    first, second = (client.post(set_of(), {"act": "draw"}) for _ in range(2))
+    assert first.url == second.url == page_of(Trial.objects.get())
+    Trial.objects.update(requested_at=timezone.now() - timedelta(seconds=3))
+    assert client.post(set_of(), {"act": "draw"}).url != first.url
+    client.force_login(staff("grace", groups=["researcher"]))
+    client.post(set_of(), {"act": "draw"})
+    assert Trial.objects.count() == 3
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -553,6 +566,38 @@ def test_an_admin_edits_through_the_same_act_and_the_same_sentence_is_refused(cl
     assert member.history.count() == 2
     page = client.post(change, {"text": DEMONSTRATIONS[1]})
     assert "This sentence is in the set already." in words(page)
+
+
+@pytest.mark.parametrize(
+    ("act", "sentence"),
+    [
+        ("add", "Nothing was added: this sentence is in the benign set of Women already."),
+        ("edit", "Nothing was changed: this sentence is in the benign set of Women already."),
+    ],
+)
+def test_a_sentence_that_somebody_added_between_the_form_s_check_and_the_act_ends_with_a_message(
+    client, researcher, women, monkeypatch, act, sentence
+):
+    member = women.demonstrations.first()
+    address = {
+        "add": reverse("admin:generation_demonstration_add"),
+        "edit": reverse("admin:generation_demonstration_change", args=[member.pk]),
+    }[act]
+    add, change = demonstrating.add, getattr(demonstrating, act)
+
+    def after_somebody_else(**what):
+        add(group=women, label="benign", texts=["she sails"], by=None)
+        return change(**what)
+
+    monkeypatch.setattr(demonstrating, act, after_somebody_else)
+    response = client.post(address, {"group": women.pk, "label": "benign", "text": "she sails"})
+    assert (response.status_code, response.url) == (302, address)
+    assert said(response) == [sentence]
+
+
+@pytest.mark.parametrize("number", ["abc", "9" * 19, "-1", "1.5"])
+def test_the_history_of_what_is_no_demonstration_is_not_found(client, researcher, number):
+    assert client.get(f"/admin/generation/demonstration/{number}/history/").status_code == 404
 
 
 def test_a_toxic_demonstration_s_own_page_shows_it_blurred_wherever_it_is(client, filler, women):

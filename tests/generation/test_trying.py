@@ -180,8 +180,67 @@ def test_an_error_in_a_trial_does_not_fail_the_run_between_whose_chunks_it_is_an
     run = make_run(count=1)
     asked(women)
     monkeypatch.setattr(trying, "store_trial", explode)
-    with pytest.raises(ZeroDivisionError):
-        tasks.work_on_run(run.pk)
-    assert GenerationRun.objects.get(pk=run.pk).state == "queued"
     tasks.work_on_run(run.pk)
     assert GenerationRun.objects.get(pk=run.pk).state == "finished"
+    assert Trial.objects.get().failure == "The worker stopped with an error: ZeroDivisionError: of a sort"
+
+
+def test_a_trial_of_a_broken_model_fails_and_the_run_between_whose_chunks_it_is_tried_goes_on(
+    women, monkeypatch, tmp_path
+):
+    (tmp_path / "config.json").write_text("[]")
+    load = working.load_language_model
+    toy = toys.chatterbox()
+    monkeypatch.setattr(working, "load_language_model", lambda name, **how: toy if name == "toy" else load(name, **how))
+    run = make_run(count=1)
+    trial = asked(women, language_model=str(tmp_path))
+    tasks.work_on_run(run.pk)
+    assert GenerationRun.objects.get(pk=run.pk).state == "finished"
+    trial.refresh_from_db()
+    assert trial.failure.startswith(f"The language model '{tmp_path}' cannot be loaded from this machine. ")
+    assert trial.leases == 1
+
+
+def test_whatever_goes_wrong_while_a_model_is_loaded_fails_the_trial(women, monkeypatch):
+    def explode(name, **_):
+        raise MemoryError("so large")
+
+    monkeypatch.setattr(working, "load_language_model", explode)
+    trial = asked(women)
+    with pytest.raises(MemoryError):
+        work_on_trial(trial_id=trial.pk)
+    trial.refresh_from_db()
+    assert trial.failure == "The worker stopped with an error: MemoryError: so large"
+
+
+class Killed(BaseException):
+    """A worker that is there no more: nothing of it is carried out after this."""
+
+
+def test_workers_that_die_while_they_load_a_model_are_limited_too(women, monkeypatch):
+    def die(name, **_):
+        raise Killed
+
+    trial = asked(women)
+    with monkeypatch.context() as patch:
+        patch.setattr(working, "load_language_model", die)
+        for _ in range(3):
+            with pytest.raises(Killed):
+                work_on_trial(trial_id=trial.pk)
+            Trial.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+        work_on_trial(trial_id=trial.pk)
+    trial.refresh_from_db()
+    assert trial.failure.startswith("Its worker stopped 3 times before the end.")
+
+
+def test_nobody_takes_a_trial_over_while_its_model_is_loaded_and_then_the_lease_is_short_again(toy, women, monkeypatch):
+    trial, left = asked(women), []
+
+    def look(*_, **__):
+        left.append(Trial.objects.get().lease_expires_at - timezone.now())
+        return toy.model
+
+    monkeypatch.setattr(working, "load_language_model", look)
+    tried(trial)
+    assert left[0] > timedelta(minutes=9)
+    assert left[1] <= timedelta(seconds=60)

@@ -602,19 +602,35 @@ def test_a_language_model_that_returns_no_numbers_fails_the_run(toy, method):
     )
 
 
-def test_models_are_loaded_before_a_chunk_is_leased(monkeypatch):
-    run = make_run()
-    leases = []
-    load = working.load_language_model
+def test_models_are_loaded_before_each_chunk_is_leased_since_others_may_have_been_needed_meanwhile(monkeypatch):
+    run = make_run(count=17)
+    held_when_loaded = []
+    load, seen = working.load_language_model, []
 
     def load_and_look(name, **options):
-        leases.append(run.chunks.exclude(lease_token=None).count())
+        seen.append(run.chunks.exclude(lease_token=None).count())
         return load(name, **options)
 
+    def look_again():
+        held_when_loaded.append(seen[:1])
+        seen.clear()
+
     monkeypatch.setattr(working, "load_language_model", load_and_look)
-    work(run)
-    assert leases[0] == 0
+    working.work_on_run(run_id=run.pk, between_chunks=look_again)
+    run.refresh_from_db()
+    assert held_when_loaded == [[], [0], [0]]
     assert run.state == "finished"
+
+
+def test_an_error_between_chunks_is_not_the_run_s():
+    run = make_run(count=17)
+
+    def explode():
+        raise ZeroDivisionError("of a sort")
+
+    working.work_on_run(run_id=run.pk, between_chunks=explode)
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.generations.count()) == ("finished", "", 17)
 
 
 @pytest.mark.parametrize(
@@ -643,9 +659,8 @@ def test_a_language_model_that_repeats_itself_fails_the_run_with_what_to_do(toy)
 
 
 def test_what_was_stored_before_a_failure_stays(monkeypatch):
-    # The first is loaded before a chunk is leased, and once more with each chunk.
-    chatterbox = toys.chatterbox()
-    models = [chatterbox, chatterbox, toys.sayings(" ")]
+    # Loaded before each chunk is leased, and once more with it.
+    models = [toys.chatterbox()] * 2 + [toys.sayings(" ")] * 2
     monkeypatch.setattr(working, "load_language_model", lambda name, **_: models.pop(0))
     run = make_run(count=17)
     work(run)
@@ -661,9 +676,18 @@ def test_a_set_that_changes_after_the_start_changes_nothing():
     assert (disturbed.state, texts(disturbed)) == ("finished", texts(undisturbed))
 
 
-def test_a_run_of_before_whose_set_was_empty_already_fails_with_what_to_do():
+def test_a_run_begun_before_sets_were_kept_goes_on_with_its_set_as_it_is_now():
+    kept, begun = make_run(count=20), make_run(count=20)
+    begun.cells.update(demonstrations=[])
+    work(kept)
+    work(begun)
+    assert (begun.state, texts(begun)) == ("finished", texts(kept))
+
+
+def test_a_run_begun_before_sets_were_kept_fails_with_what_to_do_if_its_set_is_empty_now():
     run = make_run()
     run.cells.update(demonstrations=[])
+    Demonstration.objects.update(retired_at=timezone.now())
     work(run)
     assert run.failure == "A prompt needs 5 demonstrations and the benign set of Women has 0. Add 5 more."
 
