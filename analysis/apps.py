@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class AnalysisConfig(AppConfig):
     name = "analysis"
-    verbose_name = "Analyse"
+    verbose_name = "Data"

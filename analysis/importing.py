@@ -8,7 +8,7 @@ from django.db import DataError, connection, transaction
 from django.utils import timezone
 
 from analysis.imports import FORMATS
-from analysis.imports.faults import Faults, Refused
+from analysis.imports.faults import Faults, Refused, storable
 from analysis.imports.work import Options, Progress, Work, WrongOption
 from analysis.models import DataImport, ImportFault, ImportState
 from generation.auditing import note
@@ -63,8 +63,8 @@ def import_file(
     may_fill = by.has_perm("generation.fill_toxic_set") if by else record is None
     with transaction.atomic():
         record = record or DataImport.objects.create(
-            format=format, file_name=path.name[:300], options=options.given(), created_by=by, state=ImportState.RUNNING,
-            started_at=timezone.now(), bytes_total=size_of(path), bytes_read=size_of(path),
+            format=format, file_name=storable(path.name)[:300], options=options.given(), created_by=by,
+            state=ImportState.RUNNING, started_at=timezone.now(), bytes_total=size_of(path), bytes_read=size_of(path),
         )  # fmt: skip
         work = Work(options=options, record=record, may_fill_toxic_sets=may_fill, progress=progress or Progress())
         with connection.cursor() as cursor:
@@ -72,7 +72,8 @@ def import_file(
         _run(format, path, work)
         outcome = Outcome(
             rows=work.rows, new=work.new, known=work.known, bad=work.faults.count,
-            stored={kind: count for kind, count in work.stored.items() if count}, notes=work.notes, faults=work.faults,
+            stored={kind: count for kind, count in work.stored.items() if count},
+            notes=[storable(sentence) for sentence in work.notes], faults=work.faults,
         )  # fmt: skip
         _finish(record, outcome)
         note(
@@ -103,7 +104,7 @@ def _run(format: str, path: Path, work: Work) -> None:
 
 def _finish(record: DataImport, outcome: Outcome) -> None:
     ended = DataImport.objects.filter(pk=record.pk, state=ImportState.RUNNING, leases=record.leases).update(
-        state=ImportState.FINISHED, ended_at=timezone.now(), lease_expires_at=None, path="",
+        state=ImportState.FINISHED, ended_at=timezone.now(), lease_expires_at=None,
         failure="", rows=outcome.rows, new=outcome.new, known=outcome.known, bad=outcome.bad,
         stored=outcome.stored, notes=outcome.notes, bytes_read=record.bytes_total,
     )  # fmt: skip
@@ -116,8 +117,8 @@ def keep_faults(record: DataImport, faults: Faults) -> None:
     ImportFault.objects.bulk_create(
         (
             ImportFault(
-                data_import=record, file=fault.file[:300], line=fault.line, column=fault.column, value=fault.value,
-                message=fault.message,
+                data_import=record, file=storable(fault.file)[:300], line=fault.line, column=fault.column,
+                value=fault.value, message=fault.message,
             )
             for fault in faults
         ),

@@ -30,9 +30,10 @@ def import_file(import_id: int) -> None:
 
 @shared_task(name="analysis.wake_imports")
 def wake_imports() -> None:
-    """Wake a worker for imports that nobody works on: after a lost wake-up, or a lapsed lease."""
+    """Wake a worker for imports that nobody works on, after a lost wake-up or a lapsed lease; clear up after them."""
     for import_id in DataImport.objects.waiting().values_list("pk", flat=True):
         uploads.wake_worker_for(import_id)
+    uploads.throw_away_what_is_left()
 
 
 @shared_task(name="analysis.work_out_agreement")

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 import structlog
@@ -19,7 +20,7 @@ from kombu.exceptions import ChannelError
 from kombu.exceptions import OperationalError as BrokerError
 
 from analysis.importing import ImportLost, Refused, import_file, keep_faults
-from analysis.imports.faults import Faults
+from analysis.imports.faults import Faults, storable
 from analysis.imports.work import Options, Progress
 from analysis.models import UNENDED_IMPORTS, DataImport, ImportFormat, ImportState
 from generation.auditing import note
@@ -30,6 +31,8 @@ MAX_LEASES = 3
 MOST_FILES = 200
 BEAT_SECONDS = 1.0
 WAKE_UP_EXPIRES = 30
+LEFT_AFTER = timedelta(hours=1)
+"""What lies among the uploads for so long and belongs to no import is thrown away: whoever put it there has died."""
 STOPPED_EACH_TIME = (
     "Its worker stopped {leases} times before the end. See the workers' logs; a machine short of memory does this."
 )
@@ -104,7 +107,11 @@ def _safe_names(names) -> list[str]:
     for name in names:
         plain = re.sub(r"[^\w.+-]", "_", Path(name.replace("\\", "/")).name).lstrip(".")[-150:] or "upload"
         stem, dot, suffix = plain.rpartition(".")
-        safe.append(f"{stem or suffix}_{len(safe)}{dot}{suffix}" if plain in safe else plain)
+        stem, ending = (stem, dot + suffix) if stem else (suffix, "")
+        tries = count(1)
+        while plain in safe:
+            plain = f"{stem}_{next(tries)}{ending}"
+        safe.append(plain)
     return safe
 
 
@@ -156,6 +163,7 @@ def work_on_import(*, import_id: int, is_stopping: Callable[[], bool] = lambda: 
         # Whatever it was, the import's page has to say so; the queue would only log it.
         reason = f"The worker stopped with an error: {type(error).__name__}: {error}. Nothing was stored."
         _end(record, ImportState.FAILED, reason, rows=progress.rows)
+        throw_away(record)
         raise
     finally:
         watch.finish()
@@ -219,7 +227,7 @@ class Watch(threading.Thread):
 def _end(record: DataImport, state: ImportState, reason: str, *, rows: int = 0, faults: Faults | None = None) -> None:
     with transaction.atomic():
         ended = DataImport.objects.filter(pk=record.pk, state=ImportState.RUNNING, leases=record.leases).update(
-            state=state, failure=reason, ended_at=timezone.now(), lease_expires_at=None, path="",
+            state=state, failure=storable(reason), ended_at=timezone.now(), lease_expires_at=None,
             rows=rows, bad=faults.count if faults else 0, bytes_read=F("bytes_total"),
         )  # fmt: skip
         if ended and faults:
@@ -235,12 +243,51 @@ def _give_back(record: DataImport) -> None:
 
 
 def throw_away(record: DataImport) -> None:
-    """Delete the uploaded file with the folder that it waited in."""
+    """Delete the uploaded file with the folder that it waited in; the import names it until it is gone."""
+    folder = _folder_of(record.path)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            log.warning("upload_not_deleted", data_import=record.pk, path=record.path)
+            return
+    DataImport.objects.filter(pk=record.pk).exclude(path="").update(path="")
+
+
+def throw_away_what_is_left() -> None:
+    """Delete uploads that outlived their import, and what no import names: their worker or their request died."""
+    for record in DataImport.objects.exclude(state__in=UNENDED_IMPORTS).exclude(path=""):
+        throw_away(record)
+    long_ago = (timezone.now() - LEFT_AFTER).timestamp()
+    old = [found for found in _kept() if _touched(found) < long_ago]
+    waiting = DataImport.objects.filter(state__in=UNENDED_IMPORTS).exclude(path="").values_list("path", flat=True)
+    named = {_folder_of(path) for path in waiting} if old else set()
+    for found in old:
+        if found in named:
+            continue
+        log.warning("upload_left_over", path=str(found))
+        if found.is_dir():
+            shutil.rmtree(found, ignore_errors=True)
+        else:
+            found.unlink(missing_ok=True)
+
+
+def _folder_of(path: str) -> Path | None:
+    """The folder of its own that an upload waits in."""
     uploads = settings.VAR / "uploads"
-    path = Path(record.path)
-    for folder in (path, path.parent):
-        if record.path and folder.parent == uploads:
-            shutil.rmtree(folder, ignore_errors=True)
+    return next((folder for folder in (Path(path), Path(path).parent) if path and folder.parent == uploads), None)
+
+
+def _kept() -> list[Path]:
+    uploads = settings.VAR / "uploads"
+    return list(uploads.iterdir()) if uploads.is_dir() else []
+
+
+def _touched(path: Path) -> float:
+    """When it was last written to; now, if it is gone meanwhile."""
+    try:
+        return path.lstat().st_mtime
+    except FileNotFoundError:
+        return timezone.now().timestamp()
 
 
 def _lease_end():

@@ -47,7 +47,7 @@ def work_out_agreement(request: HttpRequest, hit_type_id: int) -> HttpResponse:
 
 def export(request: HttpRequest, wrong: WrongFilter | None = None) -> HttpResponse:
     """What there is to export, which rows of it, and in which formats; ``wrong`` is what was asked for in vain."""
-    exports = [export for export in EXPORTS.values() if request.user.has_perm(export.permission)]
+    exports = [export for export in EXPORTS.values() if export.is_for(request.user)]
     if not exports:
         raise PermissionDenied
     form = ExportForm(request.GET if wrong else None)
@@ -68,7 +68,7 @@ def download(request: HttpRequest, name: str, file_format: str) -> HttpResponse:
     """An export as a file; the page once more, with a sentence, if a filter cannot be."""
     if name not in EXPORTS or file_format not in FORMATS:
         raise Http404
-    if not request.user.has_perm(EXPORTS[name].permission):
+    if not EXPORTS[name].is_for(request.user):
         raise PermissionDenied
     safe = request.GET.get("excel_safe") == "on" and file_format == "csv"
     try:

@@ -61,7 +61,7 @@ WITH_WORDS = (forms.MultipleChoiceField, forms.TypedChoiceField)
 class ExportViewSet(View):
     """What there is to export, and the files. **Their texts may hurt.** Workers appear as salted hashes."""
 
-    # Each export names the permission that its file takes; it is asked for below.
+    # Each export names the permissions that its file takes; they are asked for below.
     needs = {"list": [], "download": []}
     lookup_field = "name"
     lookup_value_regex = r"[a-z]+"
@@ -72,7 +72,7 @@ class ExportViewSet(View):
     @extend_schema(responses=ExportSerializer(many=True))
     def list(self, request) -> Response:
         """The exports that your role may make, and the filters that each takes."""
-        exports = [export for export in EXPORTS.values() if request.user.has_perm(export.permission)]
+        exports = [export for export in EXPORTS.values() if export.is_for(request.user)]
         return Response(ExportSerializer(exports, many=True).data)
 
     @extend_schema(
@@ -95,7 +95,7 @@ class ExportViewSet(View):
         export = EXPORTS.get(name)
         if export is None or file_format not in FORMATS:
             raise NotFound(f"There is no export {name}/{file_format}. Look at /api/exports/ for those there are.")
-        if not request.user.has_perm(export.permission):
+        if not export.is_for(request.user):
             self.permission_denied(request, message=NOT_ALLOWED)
         made = self._stream(export, file_format)
         return StreamingHttpResponse(

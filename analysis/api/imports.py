@@ -72,6 +72,7 @@ class ImportViewSet(Reads):
     @extend_schema(request={"multipart/form-data": UploadSerializer}, responses={202: ImportSerializer})
     def create(self, request) -> Response:
         """Upload a file to be imported; it is done as soon as `ended_at` says so."""
+        _refuse_unknown_fields(request)
         form = ImportForm({"on_fault": REFUSE} | request.POST.dict(), request.FILES)
         if not form.is_valid():
             raise ValidationError(form.errors)
@@ -105,3 +106,12 @@ class ImportViewSet(Reads):
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="import-{record.pk}-faults.csv"'},
         )
+
+
+def _refuse_unknown_fields(request) -> None:
+    """A misspelt option would be an option not given."""
+    known = ImportForm.base_fields
+    unknown = (request.POST.keys() | request.FILES.keys()) - known.keys() - {"csrfmiddlewaretoken"}
+    if unknown:
+        sentence = f"There is no such field. Choose from: {', '.join(known)}."
+        raise ValidationError({name: [sentence] for name in sorted(unknown)})

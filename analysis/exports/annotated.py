@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, F, OuterRef, TextField, Value, When
 from django.db.models.expressions import Combinable
 
 from analysis.exports import answers
-from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
 from analysis.exports.filtering import OF_LABELS, of_annotations, of_statements
 from analysis.models import HumanLabel
 from analysis.released import ANNOTATED_LABELS, ANNOTATED_METHODS
@@ -97,7 +97,7 @@ ANNOTATED = Export(
     name="annotated",
     about="Every statement that people judged, with what most of them answered and the means of their scores.",
     a_row="a statement",
-    permission="annotator.view_annotation",
+    permissions=READ_JUDGEMENTS,
     takes=OF_LABELS,
     columns=lambda filters: COLUMNS,
     rows=_rows,

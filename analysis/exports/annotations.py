@@ -8,7 +8,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
 from analysis.exports import answers
-from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
 from analysis.exports.filtering import IS_COUNTED, OF_ANNOTATIONS, of_annotations
 from analysis.exports.workers import hash_of_worker
 from annotator.models import Annotation
@@ -71,7 +71,6 @@ WHAT_FOLLOWS: tuple[tuple[Column, Combinable], ...] = (
         Column("prompt", Kind.TEXT, "What the language model continued; empty where it is not known."),
         Coalesce(f"{STATEMENT}prompt__text", Value(""), output_field=TextField()),
     ),
-    (Column("rejection_reason", Kind.TEXT, "Why it was rejected."), F("assignment__rejection_reason")),
 )
 
 
@@ -93,7 +92,7 @@ ANNOTATIONS = Export(
     name="annotations",
     about="Every annotation: the statement, the nine answers, the toxicity class, and who gave it as a salted hash.",
     a_row="an annotation",
-    permission="annotator.view_annotation",
+    permissions=READ_JUDGEMENTS,
     takes=OF_ANNOTATIONS,
     columns=lambda filters: tuple(column for column, _ in _cells()),
     rows=_rows,

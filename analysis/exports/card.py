@@ -115,19 +115,20 @@ def _process(facts: Facts) -> Iterator[str]:
         "Each annotator read a statement, with its group, and answered nine questions alone. Whoever worked here had "
         "read a content warning before and agreed to take part, and could skip statements and stop at any time.\n"
     )
-    yield "| study | statements | annotations | annotators | annotators wanted a statement | first | last |"
-    yield "|---|---:|---:|---:|---:|---|---|"
+    yield "| study | statements | annotations | of these labels | annotators | wanted a statement | first | last |"
+    yield "|---|---:|---:|---:|---:|---:|---|---|"
     for study in facts.studies:
         fewest, most = study.places
         places = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         name = f"{cell(study.title)} (imported)" if study.imported else cell(study.title)
         yield (
-            f"| {name} | {study.statements:,} | {study.annotations:,} | {study.annotators:,} | {places} "
-            f"| {study.first:%Y-%m-%d} | {study.last:%Y-%m-%d} |"
+            f"| {name} | {study.statements:,} | {study.annotations:,} | {study.counted:,} | {study.annotators:,} "
+            f"| {places} | {study.first:%Y-%m-%d} | {study.last:%Y-%m-%d} |"
         )
+    given, counted = (sum(getattr(study, name) for study in facts.studies) for name in ("annotations", "counted"))
     yield (
-        f"\nIn all {facts.annotators:,} people annotated. Counted are annotations that were understood, held a place "
-        "of their statement, were not rejected and were no check of the annotator.\n"
+        f"\nIn all {facts.annotators:,} people gave {given:,} annotations, {counted:,} of which count as labels: those "
+        "that were understood, held a place of their statement, were not rejected and were no check of the annotator.\n"
     )
     yield "The questions, as they were asked:\n"
     yield from (f"{question.number}. {_asked(question)}" for question in QUESTIONS)

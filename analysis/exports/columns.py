@@ -4,12 +4,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from django.db.models.expressions import Combinable
 
+READ_STATEMENTS = ("generation.view_generation",)
+READ_JUDGEMENTS = (*READ_STATEMENTS, "annotator.view_annotation")
+"""What somebody must be allowed to do to get a file: there are statements in every one."""
+
 
 class Kind(StrEnum):
-    """What the cells of a column are. ``TEXT`` is what people or models wrote; ``WORD`` is one of ours."""
+    """What the cells of a column are. ``TEXT`` is what people or models wrote.
+
+    ``WORD`` is one of few words: ours, or as imported, which may be any text at all.
+    """
 
     TEXT = "text"
     WORD = "word"
@@ -48,12 +57,16 @@ class Export:
     name: str
     about: str
     a_row: str
-    permission: str
+    permissions: tuple[str, ...]
     takes: tuple[str, ...]
     columns: Callable[[Mapping], tuple[Column, ...]]
     rows: Callable[[Mapping], list[Rows]]
     shown_columns: str = ""
     """What the page says in place of the columns: they are many, or their number depends on the rows."""
+
+    def is_for(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        """Whether the user's role allows the file."""
+        return user.has_perms(self.permissions)
 
     @property
     def in_words(self) -> str:

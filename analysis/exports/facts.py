@@ -8,7 +8,7 @@ from django.db.models import Count, Max, Min
 from django.utils import timezone
 
 from analysis import figures
-from analysis.exports.filtering import of_annotations
+from analysis.exports.filtering import IS_COUNTED, of_annotations
 from analysis.ratings import toxicity_classes
 from annotator import surveying, wages
 from annotator.models import Annotation, HITType
@@ -22,6 +22,7 @@ class StudyFacts:
     imported: bool
     statements: int
     annotations: int
+    counted: int
     annotators: int
     places: tuple[int, int]
     """The fewest and the most places that a statement had."""
@@ -39,6 +40,7 @@ class Facts:
     license: str
     made_on: date
     studies: list[StudyFacts]
+    """Those whose annotations are in one of the tables, counted or not."""
     annotators: int
     survey: surveying.Report
 
@@ -51,15 +53,18 @@ class Facts:
 
 
 def facts_about(filters: Mapping, *, title: str, license: str) -> Facts:
-    """The facts about the counted annotations that the filters leave, and about the studies they are from."""
-    counted = Annotation.objects.counted().filter(of_annotations(filters))
+    """The facts about the annotations behind the tables that the filters leave, and about the studies they are from."""
+    # A table of labels has those that count, even where single annotations are only asked for if they do not.
+    behind_labels = {name: value for name, value in filters.items() if name != "counted" or value}
+    annotations = Annotation.objects.filter(of_annotations(behind_labels))
     study, worker = "assignment__hit__hit_type", "assignment__worker"
     measured = (
-        counted.order_by()
+        annotations.order_by()
         .values(study)
         .annotate(
             statements=Count("assignment__hit", distinct=True),
             annotations=Count("pk"),
+            counted=Count("pk", filter=IS_COUNTED),
             annotators=Count(worker, distinct=True),
             fewest=Min("assignment__hit__max_assignments"),
             most=Max("assignment__hit__max_assignments"),
@@ -73,7 +78,7 @@ def facts_about(filters: Mapping, *, title: str, license: str) -> Facts:
         license=license,
         made_on=timezone.now().date(),
         studies=[_study(studies[row[study]], row) for row in sorted(measured, key=lambda row: row[study])],
-        annotators=counted.aggregate(number=Count(worker, distinct=True))["number"],
+        annotators=annotations.aggregate(number=Count(worker, distinct=True))["number"],
         survey=surveying.report(),
     )
 
@@ -85,5 +90,5 @@ def _study(study: HITType, measured: Mapping) -> StudyFacts:
         places=(measured["fewest"], measured["most"]),
         wage=wages.as_of_now(study),
         rates=figures.of_ratings(toxicity_classes(study)),
-        **{name: measured[name] for name in ("statements", "annotations", "annotators", "first", "last")},
+        **{name: measured[name] for name in ("statements", "annotations", "counted", "annotators", "first", "last")},
     )

@@ -1,7 +1,7 @@
 """Which statements and annotations an export holds: one form for the page, the API and the command line."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, time
 
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -223,9 +223,9 @@ def of_annotations(filters: Mapping) -> Q:
     if "study" in filters:
         asked &= Q(assignment__hit__hit_type__in=filters["study"])
     if "submitted_from" in filters:
-        asked &= Q(assignment__submitted_at__date__gte=filters["submitted_from"])
+        asked &= Q(assignment__submitted_at__gte=datetime.combine(filters["submitted_from"], time.min, UTC))
     if "submitted_to" in filters:
-        asked &= Q(assignment__submitted_at__date__lt=filters["submitted_to"] + timedelta(days=1))
+        asked &= Q(assignment__submitted_at__lte=datetime.combine(filters["submitted_to"], time.max, UTC))
     if "counted" in filters:
         asked &= IS_COUNTED if filters["counted"] else ~IS_COUNTED
     return asked

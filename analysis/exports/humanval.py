@@ -7,7 +7,7 @@ from django.db.models import Count, F
 from analysis.exports import answers
 from analysis.exports.annotated import COLUMNS as OF_ANNOTATED
 from analysis.exports.annotated import GROUPED_BY, STATEMENT, of_annotators
-from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
 from analysis.exports.filtering import OF_LABELS, of_annotations
 from annotator.models import Annotation
 
@@ -30,7 +30,7 @@ HUMANVAL = Export(
     name="humanval",
     about="The statements that were judged as often as was wanted, and how far their annotators agree.",
     a_row="a statement",
-    permission="annotator.view_annotation",
+    permissions=READ_JUDGEMENTS,
     takes=OF_LABELS,
     columns=lambda filters: COLUMNS,
     rows=_rows,

@@ -12,7 +12,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Concat, NullIf, Upper
 
 from analysis.exports.answers import in_utc, released_text
-from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
 from analysis.exports.filtering import OF_ANNOTATIONS, of_annotations
 from analysis.exports.workers import hash_of_worker, salted_hash
 from analysis.released import (
@@ -163,7 +163,7 @@ IN_MTURK = Export(
     name="mturk",
     about="Every annotation in the columns of a Mechanical Turk batch's results, for tools that read these.",
     a_row="an annotation",
-    permission="annotator.view_annotation",
+    permissions=READ_JUDGEMENTS,
     takes=OF_ANNOTATIONS,
     columns=lambda filters: tuple(column for column, _ in _cells()),
     rows=_rows,

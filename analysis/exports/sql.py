@@ -8,6 +8,7 @@ from analysis.exports.columns import Column, Export, Kind, Rows
 
 # As payout_files.harmless has it, in PostgreSQL's words.
 STARTS_A_FORMULA = r"^[\t\r\n]|^\s*[=+\-@＝＋－＠]"
+NUMBERS = (Kind.INTEGER, Kind.NUMBER)
 BOOLEAN_WORDS = {Kind.BOOLEAN: ("True", "False"), Kind.FLAG: ("true", "false")}
 
 
@@ -47,6 +48,6 @@ def _cell(column: Column, *, excel_safe: bool) -> str:
     if column.kind in BOOLEAN_WORDS:
         yes, no = BOOLEAN_WORDS[column.kind]
         return f"CASE {{cell}} WHEN true THEN '{yes}' WHEN false THEN '{no}' END"
-    if column.kind == Kind.TEXT and excel_safe:
+    if excel_safe and column.kind not in NUMBERS:
         return f"CASE WHEN {{cell}} ~ '{STARTS_A_FORMULA}' THEN '''' || {{cell}} ELSE {{cell}} END"
     return "{cell}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import Coalesce
 
-from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.columns import READ_STATEMENTS, Column, Export, Kind, Rows
 from analysis.exports.filtering import OF_STATEMENTS, in_studies, of_statements
 from analysis.released import TRAIN_LABELS, TRAIN_METHODS
 from generation.models import Generation, Label, Method
@@ -37,7 +37,7 @@ TRAIN = Export(
     name="train",
     about="Every statement that a language model wrote, with its prompt and the classifier's verdict.",
     a_row="a statement",
-    permission="generation.view_generation",
+    permissions=READ_STATEMENTS,
     takes=OF_STATEMENTS,
     columns=lambda filters: COLUMNS,
     rows=_rows,

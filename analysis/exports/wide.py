@@ -7,7 +7,7 @@ from django.db.models import Count, F, Func, Max, TextField
 
 from analysis.exports import answers
 from analysis.exports.annotated import GROUPED_BY, STATEMENT
-from analysis.exports.columns import Column, Export, Kind, Rows
+from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
 from analysis.exports.filtering import OF_LABELS, of_annotations
 from annotator.models import Annotation
 
@@ -54,7 +54,7 @@ WIDE = Export(
     name="wide",
     about="Every statement that people judged, with each annotator's toxicity class in a column of its own.",
     a_row="a statement",
-    permission="annotator.view_annotation",
+    permissions=READ_JUDGEMENTS,
     takes=OF_LABELS,
     columns=_columns,
     rows=_rows,

@@ -20,6 +20,7 @@ from analysis.exports import EXPORTS
 from analysis.exports.columns import Export
 from analysis.exports.filtering import filters_from, in_words
 from analysis.exports.sql import as_cells, as_objects
+from analysis.exports.workers import salt_at_hand
 from generation.auditing import note
 
 BUFFER = 64 * 1024
@@ -172,7 +173,7 @@ def a_file() -> Iterator[BinaryIO]:
 
 def _copy(copy: str, query: tuple[str, list], out: BinaryIO) -> int:
     sql, parameters = query
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(), salt_at_hand(), connection.cursor() as cursor:
         cursor.execute(PLAN)
         # COPY takes no parameters: the driver writes them into the statement.
         statement = cursor.cursor.mogrify(sql, parameters).decode()

@@ -36,9 +36,12 @@ LISTED = ", ".join(FIELDS)
 STORE = f"""
 INSERT INTO analysis_humanlabel (generation_id, data_import_id, {LISTED})
 SELECT DISTINCT ON (generation_id) generation_id, %s::bigint, {LISTED}
-FROM import_statements ORDER BY generation_id, line
+FROM import_statements stored WHERE NOT {statements.judged_here("stored.generation_id")} ORDER BY generation_id, line
 ON CONFLICT DO NOTHING
 """  # noqa: S608 - names of columns
+COUNT_JUDGED_HERE = f"""
+SELECT count(*) FROM import_statements stored WHERE {statements.judged_here("stored.generation_id")}
+"""  # noqa: S608
 COUNT_DIFFERENT = f"""
 SELECT count(*) FROM import_statements staged JOIN analysis_humanlabel stored USING (generation_id)
 WHERE ({", ".join(f"staged.{field}" for field in FIELDS)})
@@ -52,18 +55,29 @@ def import_rows(path: Path, work: Work) -> None:
         table.note_extra(work, ANNOTATED)
         staging = stage(table, work)
     staging.finish()
-    statements.find(work, prefer=statements.WITH_A_LABEL, column_of_label="label", column_of_method="actual_method")
+    prefer = statements.LABELLED_OR_JUDGED_HERE
+    statements.find(work, prefer=prefer, column_of_label="label", column_of_method="actual_method")
     work.refuse_if_bad()
-    statements.make_missing(work, prefer=statements.WITH_A_LABEL)
+    statements.make_missing(work, prefer=prefer)
     work.new = work.stored["labels"] = execute(STORE, [work.record.pk])
     work.known = work.good - work.new
     note_different(work, COUNT_DIFFERENT)
+    note_judged_here(work)
 
 
 def note_different(work: Work, count: str) -> None:
     [(different,)] = fetch(count)
     if different:
         work.notes.append(f"{different:,} rows differ from what is stored; nothing was changed.")
+
+
+def note_judged_here(work: Work) -> None:
+    """Exports tell of such statements what people here made of them."""
+    [(judged,)] = fetch(COUNT_JUDGED_HERE)
+    if judged:
+        work.notes.append(
+            f"{judged:,} rows are about statements that people judged here: their labels were not stored."
+        )
 
 
 def stage(table, work: Work) -> Staging:

@@ -54,6 +54,7 @@ def _own_judgement(row: dict[str, str], work: Work) -> Judgement:
     status = cells.word("assignment_status", row["assignment_status"], known)
     return Judgement(
         study=work.options.study or judgements.study_title("study", row["study"]),
+        title=cells.short("study", row["study"], 200),
         text=cells.text_of("text", row["text"]),
         prompt=cells.prompt_of("prompt", row["prompt"]),
         label=cells.label_of("prompt_label", row["prompt_label"]),

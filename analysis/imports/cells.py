@@ -49,12 +49,16 @@ def short(column: str, value: str, longest: int) -> str:
 
 
 def prompt_of(column: str, value: str) -> str:
-    r"""A prompt with its line ends; files write them as two characters.
+    r"""A prompt with its line ends; published files write them as two characters.
+
+    One with real line ends is meant as it stands: so Humanval exports prompts.
 
     >>> prompt_of("prompt", r"- the harbor is busy\n-")
     '- the harbor is busy\n-'
     """
-    return text_of(column, value.replace("\\n", "\n")) if value.strip() else ""
+    if not value.strip():
+        return ""
+    return text_of(column, value if "\n" in value else value.replace("\\n", "\n"))
 
 
 def plain_text(column: str, value: str) -> str:

@@ -16,6 +16,9 @@ MARKS = (  # The mark of UTF-32 begins with that of UTF-16, so it is looked for 
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 BLOCK = 1 << 20
+NEED_A_MARK = ("utf-16", "utf-32")
+NOT_OF_FILES = ("idna", "punycode", "undefined")
+"""Codecs of names on the internet, and one that only raises errors."""
 
 
 def encoding_of(path: Path, *, asked_for: str = "") -> str:
@@ -23,10 +26,12 @@ def encoding_of(path: Path, *, asked_for: str = "") -> str:
 
     Raises ``Refused`` for an encoding that Python does not know, and for UTF-16 without its mark.
     """
-    if asked_for:
-        return encoding_of_name(asked_for)
     with path.open("rb") as file:
         start = file.read(64)
+    if asked_for:
+        name = encoding_of_name(asked_for)
+        _need_mark(path, name, start)
+        return name
     for mark, name in MARKS:
         if start.startswith(mark):
             return name
@@ -38,8 +43,18 @@ def encoding_of(path: Path, *, asked_for: str = "") -> str:
     return "utf-8"
 
 
-def undecodable(path: Path, encoding: str) -> Refused:
+def _need_mark(path: Path, name: str, start: bytes) -> None:
+    if name in NEED_A_MARK and not any(start.startswith(mark) for mark, marked in MARKS if marked == name):
+        raise Refused(
+            f"{path.name} has no byte order mark, which {name} needs. Say --encoding {name}-le, or {name}-be for a "
+            "file of a machine that writes the larger part of a number first."
+        )
+
+
+def undecodable(path: Path, encoding: str, error: UnicodeError) -> Refused:
     """The sentence for a file whose bytes are not of its encoding: which byte, and in which line."""
+    if not isinstance(error, UnicodeDecodeError):  # some codecs say no place
+        return Refused(f"{path.name} cannot be read as {_spoken(encoding)}: {error}. Say in which encoding it is.")
     decoder = codecs.getincrementaldecoder(encoding)()
     before = lines = 0
     last = b""
@@ -73,7 +88,7 @@ def encoding_of_name(name: str) -> str:
         codec = codecs.lookup(name)
     except (LookupError, ValueError) as error:
         raise Refused(f"There is no encoding {name!r}. Say for example utf-8, cp1252, latin-1 or utf-16.") from error
-    if not codec._is_text_encoding:
+    if not codec._is_text_encoding or codec.name in NOT_OF_FILES:
         raise Refused(f"{name!r} is no encoding of text. Say for example utf-8, cp1252, latin-1 or utf-16.")
     return "utf-8-sig" if codec.name == "utf-8" else codec.name
 

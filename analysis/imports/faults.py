@@ -1,12 +1,15 @@
 """What is wrong with a file, and where: so that whoever made it can mend it."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 SHOWN = 80
 MOST_KEPT = 100_000
 """Faults beyond are counted only: a file with so many is the wrong file."""
+FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
+"""How a cell begins that a spreadsheet runs as a formula, or tears."""
 COLUMNS = ("file", "line", "column", "value", "message")
 
 
@@ -67,16 +70,31 @@ def beginning(value: str) -> str:
     >>> beginning("a\\0b"), len(beginning("x" * 500))
     ('a␀b', 80)
     """
-    shown = value if len(value) <= SHOWN else f"{value[: SHOWN - 1]}…"
-    return shown.replace("\0", "␀").encode(errors="replace").decode()
+    return storable(value if len(value) <= SHOWN else f"{value[: SHOWN - 1]}…")
+
+
+def storable(text: str) -> str:
+    """A text with a sign in place of each character that PostgreSQL cannot store.
+
+    >>> storable("a\\0b\\ud800")
+    'a␀b?'
+    """
+    return text.replace("\0", "␀").encode(errors="replace").decode()
 
 
 def csv_lines(faults: Iterable) -> Iterator[str]:
-    """The faults as the lines of a CSV, header first; they may be ``Fault`` or rows of the database."""
+    """The faults as the lines of a CSV, header first; they may be ``Fault`` or rows of the database.
+
+    It is read in spreadsheets, and quotes files of others: what would run as a formula gets an apostrophe in front.
+    """
     writer = csv.writer(_Echo())
     yield writer.writerow(COLUMNS)
     for fault in faults:
-        yield writer.writerow([getattr(fault, column) for column in COLUMNS])
+        yield writer.writerow([_no_formula(getattr(fault, column)) for column in COLUMNS])
+
+
+def _no_formula(value: str | int) -> str | int:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 class _Echo:

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.imports import cells, statements
+from analysis.imports import cells, known_work, statements
 from analysis.imports.annotated import note_different
 from analysis.imports.answers import FREE, KEYS, SCALES, Answers
 from analysis.imports.faults import BadCell
@@ -21,25 +21,24 @@ from annotator.models import GIVEN_ELSEWHERE, AssignmentStatus, ConsentForm, HIT
 RELEASED = ("Input.prompt_label", "Input.generation_method")
 DEFAULT_STUDY = "Imported annotations"
 NO_REASON = "Rejected where the work was done; no reason was given."
-RAW_WORKER = re.compile(r"A[0-9A-Z]{12,20}")
-"""Mechanical Turk's own ids. They can be traced to people, so only their hash is stored."""
-LONGEST_HASH = 128
+HASH = re.compile(r"[0-9a-fA-F]{32,128}")
+"""What looks like a hash. Anything else may be an id that can be traced to a person, so only its hash is stored."""
 TIME_FOR_ONE = "30 minutes"
 
 STAGED = {
     **statements.STAGED,
-    "study": "text", "worker": "text", "status": "text", "holds_place": "boolean", "reason": "text",
+    "study": "text", "title": "text", "worker": "text", "status": "text", "holds_place": "boolean", "reason": "text",
     "accepted_at": "timestamptz", "submitted_at": "timestamptz", "decided_at": "timestamptz",
     "not_understood": "boolean",
     **{key: "smallint" if key in SCALES else "text" for key in KEYS},
     **dict.fromkeys(FREE, "text"),
-    "kept": "text", "hit_type_id": "bigint", "worker_id": "bigint", "hit_id": "bigint",
+    "kept": "text", "hit_type_id": "bigint", "worker_id": "bigint", "hit_id": "bigint", "done_id": "bigint",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One row of a file of annotations."""
+    """One row of a file of annotations; ``study`` is where it goes, ``title`` the study that the file says."""
 
     study: str
     text: str
@@ -49,6 +48,7 @@ class Judgement:
     worker: str
     not_understood: bool
     answers: Answers
+    title: str = ""
     is_rejected: bool = False
     holds_place: bool = True
     reason: str = ""
@@ -64,10 +64,10 @@ class Judgement:
         kept = json.dumps(self.kept) if self.kept else ""
         return (
             line, self.text, self.prompt, group_id, self.label, self.method, options.label, options.method, None,
-            self.study, self.worker, status, self.holds_place and not self.is_rejected,
+            self.study, self.title, self.worker, status, self.holds_place and not self.is_rejected,
             (self.reason.strip() or NO_REASON) if self.is_rejected else "",
             self.accepted_at, self.submitted_at, self.decided_at, self.not_understood,
-            *(self.answers[key] for key in (*KEYS, *FREE)), kept, None, None, None,
+            *(self.answers[key] for key in (*KEYS, *FREE)), kept, None, None, None, None,
         )  # fmt: skip
 
 
@@ -81,13 +81,19 @@ def study_title(column: str, value: str) -> str:
 
 
 def worker_hash(column: str, value: str) -> str:
-    """What stands for a worker: the file's hash, or ours of a Mechanical Turk id."""
-    value = cells.short(column, value.strip(), LONGEST_HASH)
+    """What stands for a worker: the file's hash, or ours of whatever else the file says."""
+    value = value.strip()
     if value.lower() in cells.EMPTY:
-        raise BadCell(column, value, "The row does not say who gave the answers. Fill in a hash of the worker.")
-    if RAW_WORKER.fullmatch(value):
-        return hmac.new(settings.WORKER_HASH_SALT.encode(), value.encode(), hashlib.sha256).hexdigest()[:32]
-    return value
+        raise BadCell(column, "", "The row does not say who gave the answers. Fill in a hash of the worker.")
+    if HASH.fullmatch(value):
+        return value
+    try:
+        cells.storable(column, value)
+    except BadCell as bad:
+        raise BadCell(column, "", str(bad)) from None  # a fault shows no id
+    # What is hashed of our own workers is their number; here it must never be one.
+    elsewhere = f"elsewhere {value}".encode()
+    return hmac.new(settings.WORKER_HASH_SALT.encode(), elsewhere, hashlib.sha256).hexdigest()[:32]
 
 
 def note_undecided(work: Work, undecided: int) -> None:
@@ -105,9 +111,9 @@ CREATE TEMPORARY TABLE import_once ON COMMIT DROP AS
 SELECT DISTINCT ON (staged.hit_type_id, staged.generation_id, staged.worker) staged.*
 FROM import_statements staged
 LEFT JOIN annotator_hit hit USING (hit_type_id, generation_id)
-LEFT JOIN annotator_worker worker ON worker.imported_hash = staged.worker
+LEFT JOIN import_workers worker ON worker.hash = staged.worker
 LEFT JOIN annotator_assignment done ON done.hit_id = hit.id AND done.worker_id = worker.id
-WHERE done.id IS NULL
+WHERE done.id IS NULL AND staged.done_id IS NULL
 ORDER BY staged.hit_type_id, staged.generation_id, staged.worker, staged.line
 """
 CONSENTS = """
@@ -168,10 +174,10 @@ ON CONFLICT DO NOTHING
 COUNT_DIFFERENT = f"""
 SELECT count(*)
 FROM import_statements staged
-JOIN annotator_hit hit USING (hit_type_id, generation_id)
-JOIN annotator_worker worker ON worker.imported_hash = staged.worker
-JOIN annotator_assignment done ON done.hit_id = hit.id AND done.worker_id = worker.id
-JOIN annotator_annotation stored ON stored.assignment_id = done.id
+LEFT JOIN annotator_hit hit USING (hit_type_id, generation_id)
+LEFT JOIN import_workers worker ON worker.hash = staged.worker
+LEFT JOIN annotator_assignment done ON done.hit_id = hit.id AND done.worker_id = worker.id
+JOIN annotator_annotation stored ON stored.assignment_id = COALESCE(staged.done_id, done.id)
 WHERE (staged.not_understood, {GIVEN_IN_FILE})
 IS DISTINCT FROM (stored.not_understood, {", ".join(f"stored.{key}" for key in KEYS)})
 """  # noqa: S608
@@ -190,9 +196,12 @@ def store(staging: Staging, work: Work, *, columns: tuple[str, str]) -> None:
         "decided_at = COALESCE(decided_at, submitted_at, accepted_at, %s)",
         [now, now, now],
     )
-    _make_studies(work)
+    known_work.find_workers()
+    known_work.find_done_here()
+    _find_studies()
     statements.find(work, prefer=statements.IN_THE_STUDY, column_of_label=columns[0], column_of_method=columns[1])
     work.refuse_if_bad()
+    _make_studies(work)
     statements.make_missing(work, prefer=statements.IN_THE_STUDY)
     execute("DROP TABLE IF EXISTS pg_temp.import_once")
     execute(ONCE)
@@ -206,31 +215,38 @@ def store(staging: Staging, work: Work, *, columns: tuple[str, str]) -> None:
     note_different(work, COUNT_DIFFERENT)
 
 
+def _find_studies() -> None:
+    execute(
+        "UPDATE import_statements SET hit_type_id = known.id FROM "
+        "(SELECT title, min(id) AS id FROM annotator_hittype WHERE imported GROUP BY title) known "
+        "WHERE known.title = import_statements.study AND done_id IS NULL"
+    )
+
+
 def _make_studies(work: Work) -> None:
-    for (title,) in fetch("SELECT DISTINCT study FROM import_statements ORDER BY study"):
-        study = HITType.objects.filter(imported=True, title=title).order_by("pk").first()
-        if study is None:
-            study = HITType.objects.create(
-                title=title,
-                description="Annotations that were made elsewhere and imported here.",
-                imported=True,
-                reward=0,
-            )
-            work.stored["studies"] += 1
-        execute("UPDATE import_statements SET hit_type_id = %s WHERE study = %s", [study.pk, title])
+    missing = "hit_type_id IS NULL AND done_id IS NULL"
+    for (title,) in fetch(f"SELECT DISTINCT study FROM import_statements WHERE {missing} ORDER BY study"):  # noqa: S608
+        study = HITType.objects.create(
+            title=title,
+            description="Annotations that were made elsewhere and imported here.",
+            imported=True,
+            reward=0,
+        )
+        work.stored["studies"] += 1
+        execute(f"UPDATE import_statements SET hit_type_id = %s WHERE study = %s AND {missing}", [study.pk, title])  # noqa: S608
 
 
 def _make_workers(work: Work) -> ConsentForm:
     """Make the workers that are not known yet, and return the form that their consent rests on."""
     unknown = fetch(
         "SELECT DISTINCT worker FROM import_once WHERE NOT EXISTS "
-        "(SELECT FROM annotator_worker known WHERE known.imported_hash = import_once.worker) ORDER BY worker"
+        "(SELECT FROM import_workers known WHERE known.hash = import_once.worker) ORDER BY worker"
     )
     made = Worker.objects.bulk_create((Worker(imported_hash=worker) for (worker,) in unknown), batch_size=1000)
     work.stored["workers"] = len(made)
+    known_work.add_imported_workers()
     execute(
-        "UPDATE import_once SET worker_id = worker.id FROM annotator_worker worker "
-        "WHERE worker.imported_hash = import_once.worker"
+        "UPDATE import_once SET worker_id = known.id FROM import_workers known WHERE known.hash = import_once.worker"
     )
     form, _ = ConsentForm.objects.get_or_create(
         version=GIVEN_ELSEWHERE,

@@ -45,6 +45,7 @@ def judgement_of(row: dict[str, str], work: Work) -> Judgement:
     return replace(
         judgement,
         study=work.options.study or (judgements.study_title("Title", title) if title else judgements.DEFAULT_STUDY),
+        title=cells.short("Title", row["Title"], 200),
         is_rejected=status == "rejected",
         holds_place=status != "rejected",
         reason=row["RequesterFeedback"],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from analysis.imports.encodings import encoding_of, undecodable
 from analysis.imports.faults import Refused
@@ -39,8 +39,8 @@ def table_in(path: Path, *, encoding: str = "") -> Iterator[Table]:
     try:
         with path.open("rb") as raw, TextIOWrapper(raw, encoding=encoding, newline="") as file:
             yield _json_lines(path, file, raw.tell) if _is_json(path, encoding) else _csv(path, file, raw.tell)
-    except UnicodeDecodeError:
-        raise undecodable(path, encoding) from None
+    except UnicodeError as error:
+        raise undecodable(path, encoding, error) from None
 
 
 def beginning_of(path: Path) -> bytes:
@@ -71,11 +71,24 @@ def _is_json(path: Path, encoding: str) -> bool:
         return file.read(1000).lstrip().startswith("{")
 
 
+def lines_of(file: TextIO, name: str) -> Iterator[str]:
+    """The lines of a text with their ends. Raises ``Refused`` for one so long that the file has no line ends."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise Refused(
+                f"Line {number:,} of {name} has more than {LONGEST_LINE:,} characters. It is no list of texts, or its "
+                "line ends are lost."
+            )
+        yield line
+
+
 # --- CSV -----------------------------------------------------------------------------------------
 
 
 def _csv(path: Path, file, position) -> Table:
-    reader = csv.reader(file, delimiter=_delimiter(path, file), strict=True)
+    reader = csv.reader(lines_of(file, path.name), delimiter=_delimiter(path, file), strict=True)
     csv.field_size_limit(LONGEST_CELL)
     header: list[str] = []
     while not any(header):
@@ -91,11 +104,9 @@ def _csv(path: Path, file, position) -> Table:
 def _delimiter(path: Path, file) -> str:
     """Comma, semicolon or tab: whichever the first line has most of."""
     first = ""
-    for line in file:
+    for line in lines_of(file, path.name):
         if line.strip():
             first = line
-            break
-        if len(line) > LONGEST_LINE:
             break
     file.seek(0)
     return max(",\t;", key=first.count) if first else ","
@@ -134,7 +145,7 @@ def _broken(path: Path, line: int, error: csv.Error) -> Refused:
 
 def _json_lines(path: Path, file, position) -> Table:
     first = ""
-    for first in file:
+    for first in lines_of(file, path.name):
         if first.strip():
             break
     file.seek(0)
@@ -146,23 +157,23 @@ def _json_lines(path: Path, file, position) -> Table:
             raise ValueError("no object")
     except (ValueError, TypeError, RecursionError):
         raise Refused(f"{path.name} is no JSON lines: the first line is no object. Write one object a line.") from None
-    return Table(path.name, columns, lambda work: _json_rows(file, columns, work), position)
+    return Table(path.name, columns, lambda work: _json_rows(lines_of(file, path.name), columns, work), position)
 
 
-def _json_rows(file, columns: tuple[str, ...], work: Work) -> Rows:
-    for line, written in enumerate(file, start=1):
+def _json_rows(lines: Iterator[str], columns: tuple[str, ...], work: Work) -> Rows:
+    for line, written in enumerate(lines, start=1):
         if not written.strip():
             continue
         try:
             row = json.loads(written)
         except (ValueError, RecursionError) as error:
             work.rows += 1
-            work.faults.add(line, f"This is no JSON object: {error}.", value=written.strip())
+            work.faults.add(line, f"This is no JSON object: {error}.")  # not quoted: it may say who somebody is
             continue
         if not isinstance(row, dict) or row.keys() - set(columns):
             work.rows += 1
             what = "no JSON object" if not isinstance(row, dict) else "an object with keys that the first has not"
-            work.faults.add(line, f"This is {what}. All lines need the same keys.", value=written.strip())
+            work.faults.add(line, f"This is {what}. All lines need the same keys.")
             continue
         yield line, [as_text(row.get(column)) for column in columns]
 

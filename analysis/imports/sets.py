@@ -9,8 +9,8 @@ from pathlib import Path
 from analysis.imports import cells
 from analysis.imports.encodings import encoding_of, undecodable
 from analysis.imports.faults import BadCell, Refused
-from analysis.imports.groups import Groups
-from analysis.imports.reading import LONGEST_LINE, beginning_of, table_in
+from analysis.imports.groups import Groups, slug_of
+from analysis.imports.reading import beginning_of, lines_of, table_in
 from analysis.imports.staging import Staging
 from analysis.imports.work import TICK, Work
 from analysis.released import LABELS
@@ -83,7 +83,8 @@ def _stage_lines(file: Path, work: Work, groups: Groups, staging: Staging, reads
             raise
         return  # of a folder: an empty file has no lines
     said = set_of(file.name)
-    group, label = work.options.group or said.group, work.options.label or said.label
+    _refuse_contradiction(file, said, work)
+    group, label = said.group or work.options.group, said.label or work.options.label
     if not group or not label:
         raise Refused(
             f"The name {file.name} does not say label and group, as hate_GROUP.txt or neutral_GROUP.txt do. "
@@ -98,21 +99,31 @@ def _stage_lines(file: Path, work: Work, groups: Groups, staging: Staging, reads
             work.faults.add(line, str(bad), value=bad.value)
 
 
+def _refuse_contradiction(file: Path, said: Set, work: Work) -> None:
+    for what, name, option in (
+        ("group", slug_of(said.group), slug_of(work.options.group)),
+        ("label", said.label, work.options.label),
+    ):
+        if name and option and name != option:
+            raise Refused(
+                f"The name {file.name} says the {what} {name}, but --{what} says {option}. "
+                f"Leave --{what} away, or rename the file."
+            )
+
+
 def _lines_of(file: Path, work: Work, before: int) -> Iterator[tuple[int, str]]:
     """The lines that say something, from 1."""
     encoding = encoding_of(file, asked_for=work.options.encoding)
     try:
         with file.open("rb") as raw, TextIOWrapper(raw, encoding=encoding) as lines:
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(lines_of(lines, file.name), start=1):
                 if not number % TICK:
                     work.progress.at(before + raw.tell(), work.rows)
-                if len(line) > LONGEST_LINE:
-                    raise Refused(f"Line {number} of {file.name} has {len(line):,} characters. It is no list of texts.")
                 if line.strip():
                     yield number, line.removesuffix("\n")
             work.progress.at(before + raw.tell(), work.rows)
-    except UnicodeDecodeError:
-        raise undecodable(file, encoding) from None
+    except UnicodeError as error:
+        raise undecodable(file, encoding, error) from None
 
 
 def _stage_table(path: Path, work: Work, groups: Groups, staging: Staging, reads: Reads) -> None:

@@ -2,13 +2,28 @@
 
 from analysis.imports.staging import execute, fetch
 from analysis.imports.work import Work
+from annotator.models import COUNTED_STATUSES
 
 STAGED = {
     "line": "bigint", "text": "text", "prompt": "text", "group_id": "bigint", "label": "text", "method": "text",
     "default_label": "text", "default_method": "text", "generation_id": "bigint",
 }  # fmt: skip
 
+
+def judged_here(generation: str) -> str:
+    """Whether people judged a statement in a study of ours, so that exports have labels of it; as SQL."""
+    counted = ", ".join(f"'{status}'" for status in COUNTED_STATUSES)
+    return f"""EXISTS (
+        SELECT FROM annotator_hit hit
+        JOIN annotator_hittype study ON study.id = hit.hit_type_id AND NOT study.imported
+        JOIN annotator_assignment done ON done.hit_id = hit.id AND done.holds_place AND done.status IN ({counted})
+        JOIN annotator_annotation given ON given.assignment_id = done.id AND NOT given.not_understood
+        WHERE hit.generation_id = {generation} AND NOT hit.is_check
+    )"""
+
+
 WITH_A_LABEL = "EXISTS (SELECT FROM analysis_humanlabel known WHERE known.generation_id = stored.id)"
+LABELLED_OR_JUDGED_HERE = f"({WITH_A_LABEL} OR {judged_here('stored.id')})"
 IN_THE_STUDY = """EXISTS (
     SELECT FROM annotator_hit known WHERE known.generation_id = stored.id AND known.hit_type_id = staged.hit_type_id
 )"""

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from analysis.imports.faults import Refused
+from analysis.imports.faults import Refused, beginning, storable
 from analysis.imports.work import TICK, Work
+
+MOST_NAMED = 40
 
 Rows = Iterator[tuple[int, Sequence[str]]]
 
@@ -24,9 +26,14 @@ class Table:
 
     def __post_init__(self) -> None:
         for place, column in enumerate(self.columns):
+            if column != storable(column):
+                raise Refused(
+                    f"{self.name} has a column whose name has a character that cannot be stored: {beginning(column)}. "
+                    "Rename it."
+                )
             name = column.strip().lower()
             if name in self.places:
-                raise Refused(f"{self.name} has the column {column!r} twice. Rename or remove one of them.")
+                raise Refused(f"{self.name} has the column {beginning(column)!r} twice. Rename or remove one of them.")
             self.places[name] = place
 
     def __contains__(self, column: str) -> bool:
@@ -38,7 +45,7 @@ class Table:
         missing = [column for column in columns if column not in self]
         if not missing:
             return
-        has = ", ".join(self.columns[:40]) or "none"
+        has = ", ".join(map(beginning, self.columns[:MOST_NAMED])) or "none"
         besides = f", and may have {_listed(optional)}" if optional else ""
         raise Refused(
             f"{self.name} lacks the column{'s' if len(missing) > 1 else ''} {_listed(missing)}. "
@@ -51,7 +58,7 @@ class Table:
 
     def note_extra(self, work: Work, known: Iterable[str]) -> None:
         if extra := self.beyond(known):
-            work.notes.append(f"Columns of {self.name} that were left out: {_listed(extra)}.")
+            work.notes.append(f"Columns of {self.name} that were left out: {_listed(_some(extra))}.")
 
     def read(self, work: Work) -> Rows:
         """The rows; counts them, says how far the file is, and stops when told to."""
@@ -71,3 +78,9 @@ class Table:
 def _listed(names: Iterable[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """Names that a file says, which may be many and long."""
+    more = [f"{len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []
+    return [*map(beginning, names[:MOST_NAMED]), *more]

@@ -30,6 +30,31 @@ SELECT staged.number, stored.id
 FROM import_prompts staged JOIN generation_prompt stored
 ON md5(stored.text) = md5(staged.text) AND stored.group_id = staged.group_id AND stored.label = staged.label
 """
+# A statement of which a file of labels or annotations came first, without its prompt. One that is told in this file
+# without a prompt, too, is meant so.
+FILL_PROMPTS = """
+UPDATE generation_generation stored
+SET prompt_id = found.prompt_id, toxic_prob = COALESCE(stored.toxic_prob, found.toxic_prob)
+FROM (
+    SELECT DISTINCT ON (bare.id) bare.id, prompt.id AS prompt_id, staged.toxic_prob
+    FROM import_statements staged
+    JOIN import_prompt_ids prompt ON prompt.number = staged.prompt
+    JOIN generation_generation bare
+    ON md5(bare.text) = md5(staged.text) AND bare.group_id = staged.group_id AND bare.label = staged.label
+    AND bare.method = staged.method AND bare.prompt_id IS NULL AND bare.run_id IS NULL
+    WHERE NOT EXISTS (
+        SELECT FROM generation_generation known
+        WHERE known.prompt_id = prompt.id AND known.method = staged.method AND md5(known.text) = md5(staged.text)
+    )
+    AND NOT EXISTS (
+        SELECT FROM import_statements same
+        WHERE same.prompt IS NULL AND md5(same.text) = md5(staged.text) AND same.group_id = staged.group_id
+        AND same.label = staged.label AND same.method = staged.method
+    )
+    ORDER BY bare.id, staged.line
+) found
+WHERE found.id = stored.id
+"""
 # A statement of a run here may come back in a file that was exported from here.
 STORE_STATEMENTS = """
 INSERT INTO generation_generation
@@ -100,6 +125,7 @@ def store(work: Work) -> None:
     execute("DROP TABLE IF EXISTS pg_temp.import_prompt_ids")
     execute(FIND_PROMPTS)
     execute("ANALYZE import_prompt_ids")
+    work.stored["prompts of statements known before"] = execute(FILL_PROMPTS)
     work.new = work.stored["statements"] = execute(STORE_STATEMENTS)
     work.known = work.good - work.new
     if work.new > MANY:

@@ -9,6 +9,7 @@ from analysis.models import DataImport
 from generation.models import Label, Method
 
 REFUSE, SKIP = "refuse", "skip"
+MOST_NAMED = 20
 TICK = 500
 """Rows between two looks at how far the file is."""
 
@@ -91,7 +92,9 @@ class Work:
         of_them = f"{bad:,} of {self.rows:,} rows are bad" if bad != 1 else f"1 of {self.rows:,} rows is bad"
         sentence = f"Nothing was stored: {of_them}."
         if self.unknown_groups:
-            names = ", ".join(self.unknown_groups)
+            names = ", ".join(list(self.unknown_groups)[:MOST_NAMED])
+            if len(self.unknown_groups) > MOST_NAMED:
+                names += f" and {len(self.unknown_groups) - MOST_NAMED:,} more"
             sentence += f" These groups are not known: {names}. Have them made (--make-groups), or mend the file."
         elif self.good:
             sentence += " Mend the file, or have bad rows skipped (--on-fault skip)."

@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from analysis.exports import dataset
-from annotator.models import Annotation, Survey
+from annotator import reviewing
+from annotator.models import Annotation, Assignment, Survey
 from generation.models import AuditEntry, Prompt
 from tests.analysis.exported import parquet_rows
 from tests.factories import (
@@ -110,7 +111,7 @@ def test_the_card_says_what_was_measured(folder):
     card = card_of(folder)
     assert 'pretty_name: "Sentences: a \\"set\\""' in card
     assert 'license: "cdla-permissive-2.0"' in card
-    assert "| A study of sentences | 4 | 12 | 3 | 3 |" in card
+    assert "| A study of sentences | 4 | 12 | 12 | 3 | 3 |" in card
     assert "$0.25 a statement, the median time was 1 minute 30 seconds (n = 12, the newest): $10.00 an hour." in card
     assert "The wage floor was $8.00 an hour." in card
     # Of four statements none, one, two and none of three annotators say toxic: (2/3 - 5/8) / (1 - 5/8)
@@ -153,6 +154,31 @@ def test_statements_alone_make_a_dataset_of_one_table(tmp_path, capsys):
     assert 'license: "unknown"' in card
     assert "No annotations are in this dataset." in card
     assert capsys.readouterr().out.startswith(f"1 row written to {folder / 'data/train.parquet'}.\n")
+
+
+def test_annotations_of_which_none_counts_are_told_of_all_the_same(tmp_path):
+    study_of(["the sea is calm", "the choir sings"])
+    reviewing.reject(
+        ids=list(Assignment.objects.values_list("pk", flat=True)), reason="Words between two people.", by=None
+    )
+    folder = write(tmp_path)
+    assert {path.stem for path in folder.rglob("*.parquet")} == {"train", "annotations"}
+    card = card_of(folder)
+    assert "No annotations are in this dataset." not in card
+    assert "| A study of sentences | 2 | 6 | 0 | 3 | 3 |" in card
+    assert "In all 3 people gave 6 annotations, 0 of which count as labels" in card
+    assert "- *A study of sentences*: $0.25 a statement, the expected time was" in card
+    table = pyarrow.parquet.read_table(folder / "data" / "annotations.parquet")
+    assert "Words between two people." not in card + str(table.to_pylist())
+
+
+def test_the_card_tells_of_the_annotations_behind_every_table(tmp_path):
+    study_of(["the sea is calm"])
+    Assignment.objects.filter(pk=Assignment.objects.first().pk).update(holds_place=False)
+    for counted, told in (("", "| 3 | 2 |"), ("yes", "| 2 | 2 |"), ("no", "| 3 | 2 |")):
+        (tmp_path / counted).mkdir(exist_ok=True)
+        folder = write(tmp_path / counted, f"--counted={counted}")
+        assert f"| A study of sentences | 1 {told}" in card_of(folder)
 
 
 def test_no_worker_and_no_pseudonym_is_in_the_folder(tmp_path):

@@ -5,10 +5,11 @@ import io
 
 import pandas as pd
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from analysis.exports import EXPORTS
 from analysis.exports.filtering import IS_COUNTED
 from analysis.exports.workers import hashed_worker
 from annotator import reviewing, submitting
@@ -56,7 +57,6 @@ COLUMNS = [
     "toxicity",
     "toxicity_class",
     "prompt",
-    "rejection_reason",
 ]
 
 
@@ -115,7 +115,6 @@ def test_an_annotation_is_a_row_with_all_there_is_to_it(settings):
             "toxicity": "4",
             "toxicity_class": "toxic",
             "prompt": "",
-            "rejection_reason": "",
         }
     ]
 
@@ -206,6 +205,28 @@ def test_the_database_makes_the_same_hash_as_python(settings, salt):
 def test_a_worker_whose_work_was_imported_keeps_the_hash_of_the_file():
     annotate(worker=consenting_worker(imported_hash="as in the file"))
     assert rows()[0]["hashed_worker_id"] == "as in the file"
+
+
+@pytest.mark.parametrize("name", ["annotations", "mturk"])
+def test_no_statement_that_the_database_logs_tells_the_salt(settings, name):
+    settings.WORKER_HASH_SALT = "salt"
+    annotate()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL log_statement = 'all'; SET LOCAL client_min_messages = log")  # and tell us
+        connection.connection.notices.clear()
+        exported(name)
+        cursor.execute("SET LOCAL client_min_messages TO DEFAULT")
+    logged = "".join(connection.connection.notices)
+    assert "annotator_annotation" in logged
+    for secret in ("salt", "73616c74", "45575a42", "2f3d3028"):  # in hexadecimal, and as the pads of the HMAC
+        assert secret not in logged.replace("export_salt", "")
+
+
+def test_why_work_was_rejected_is_in_no_file_but_mechanical_turks():
+    rejected = annotate()
+    reviewing.reject(ids=[rejected.assignment_id], reason="Words between two people.", by=None)
+    told = {name: "Words between two people." in exported(name, "jsonl").decode() for name in EXPORTS}
+    assert [name for name, tells in told.items() if tells] == ["mturk"]
 
 
 # --- Exactly

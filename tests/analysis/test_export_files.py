@@ -19,6 +19,8 @@ from django.utils import timezone
 from analysis.exports import EXPORTS, parquet, writing
 from analysis.exports.filtering import WrongFilter
 from analysis.exports.writing import FORMATS, UnknownExport, stream
+from analysis.models import DataImport, HumanLabel, ImportedAnnotation
+from analysis.released import KEPT
 from annotator import submitting
 from annotator.models import Assignment
 from annotator.payout_files import harmless
@@ -39,8 +41,8 @@ pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def annotate(hit=None, **changes):
-    assignment = make_assignment(hit or make_hit(), consenting_worker())
+def annotate(hit=None, worker=None, **changes):
+    assignment = make_assignment(hit or make_hit(), worker or consenting_worker())
     submitting.submit(assignment=assignment, answers=answers(**changes))
     return assignment.annotation
 
@@ -176,6 +178,21 @@ def test_any_other_text_stays_as_it_is_also_for_a_spreadsheet(text):
     assert csv_rows("train", excel_safe=True)[0]["generation"] == text == harmless(text)
 
 
+@pytest.mark.parametrize("name", ["annotated", "annotations", "mturk"])
+def test_imported_words_are_harmless_to_a_spreadsheet_too(name):
+    words = ("factual", "ingroup_effect", "lewd", "framing", "stereotyping", "predicted_author", "predicted_group")
+    HumanLabel.objects.create(generation=make_generation(), **dict.fromkeys(words, "=1+1"))
+    annotation = annotate(make_hit(), worker=consenting_worker(imported_hash="=cmd"))
+    columns = dict.fromkeys(KEPT, "+1") | {"assignment_status": "-1"}
+    ImportedAnnotation.objects.create(
+        annotation=annotation, data_import=DataImport.objects.create(format="mturk"), columns=columns
+    )
+    plain = [cell for row in csv_rows(name) for cell in row.values()]
+    safe = [cell for row in csv_rows(name, excel_safe=True) for cell in row.values()]
+    assert any(cell.startswith(("=", "+")) for cell in plain)
+    assert safe == [harmless(cell) for cell in plain]
+
+
 # --- Filters
 
 
@@ -231,9 +248,21 @@ def test_annotations_of_some_days_of_a_study_and_those_that_count():
 
     assert left(submitted_from="2026-11-02") == [second.pk, third.pk]
     assert left(submitted_to="2026-11-02") == [first.pk, second.pk]
+    assert left(submitted_from="2026-11-02", submitted_to="2026-11-02") == [second.pk]
+    assert left(submitted_from="0001-01-01", submitted_to="9999-12-31") == [first.pk, second.pk, third.pk]
     assert left(study=[second.assignment.hit.hit_type_id]) == [second.pk]
     assert left(counted="yes") == [first.pk, second.pk]
     assert left(counted="no") == [third.pk]
+
+
+def test_a_day_is_one_in_utc_to_its_last_microsecond_wherever_the_workspace_is():
+    annotation = annotate()
+    last = datetime(2026, 11, 2, 23, 59, 59, 999_999, tzinfo=UTC)
+    with timezone.override("Asia/Tokyo"):
+        for moment, days in ((last, [2]), (last + timedelta(microseconds=1), [3])):
+            Assignment.objects.filter(annotation=annotation).update(submitted_at=moment)
+            only = {day: dict.fromkeys(("submitted_from", "submitted_to"), f"2026-11-0{day}") for day in (1, 2, 3, 4)}
+            assert [day for day, filters in only.items() if csv_rows("annotations", filters)] == days
 
 
 @pytest.mark.parametrize(
@@ -350,15 +379,29 @@ def test_the_page_reads_no_more_however_much_there_is(admin_client):
     assert queries() == few
 
 
-def test_each_export_needs_its_own_permission(client):
-    user = User.objects.create(username="eve", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_generation"))
+def may_see(client, *codenames):
+    """Log somebody in who has these permissions; return which exports they are shown and which they get."""
+    user = User.objects.create(username=f"eve {codenames}", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client.force_login(user)
     page = client.get("/admin/export/").content.decode()
-    assert "train.csv" in page
-    assert "annotations.csv" not in page
-    assert client.get("/admin/export/train.csv").status_code == 200
-    assert client.get("/admin/export/annotations.csv").status_code == 403
+    shown = [name for name in EXPORTS if f"{name}.csv" in page]
+    return shown, [name for name in EXPORTS if client.get(f"/admin/export/{name}.csv").status_code == 200]
+
+
+def test_every_export_takes_the_permission_to_read_statements_and_those_of_judgements_another(client):
+    assert may_see(client, "view_generation") == (["train"], ["train"])
+    assert may_see(client, "view_annotation") == ([], [])
+    assert client.get("/admin/export/").status_code == 403
+    assert may_see(client, "view_generation", "view_annotation") == ([*EXPORTS], [*EXPORTS])
+
+
+def test_the_way_to_the_page_is_shown_to_those_who_may_open_it(client):
+    in_the_sidebar = '<a href="/admin/export/" class='
+    may_see(client, "view_annotation")
+    assert in_the_sidebar not in client.get("/admin/").content.decode()
+    may_see(client, "view_generation")
+    assert in_the_sidebar in client.get("/admin/").content.decode()
 
 
 # --- The command

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from analysis.importing import import_file
 from analysis.imports.work import Options
 from analysis.models import HumanLabel
-from annotator.models import Annotation
-from generation.models import Prompt, TargetGroup
+from annotator.models import Annotation, HITType, Worker
+from generation.models import Generation, Prompt, TargetGroup
 from tests.analysis.exported import exported, parquet_rows
 from tests.factories import (
     answers,
@@ -57,7 +58,7 @@ NOBODY = dict.fromkeys(answers())
 
 def fill():
     """Statements with and without a prompt, of a run and of none; judged here, labelled elsewhere, or neither."""
-    prompt = Prompt.objects.create(group=make_group(), label="toxic", text='- "one", =two\n- 三\n-')
+    prompt = Prompt.objects.create(group=make_group(), label="toxic", text='- "one", =two\n- 三, \\n\n-')
     for number, text in enumerate(TEXTS):
         make_generation(
             text,
@@ -146,6 +147,60 @@ def test_what_is_exported_and_imported_again_is_equal(tmp_path, name, format):
     second = import_file(format=name, path=path)
     assert (second.new, second.known) == (0, len(rows))
     assert exported(name, format) == again
+
+
+@pytest.mark.parametrize("name", ["train", "annotated", "annotations", "mturk"])
+def test_what_comes_back_to_where_it_was_exported_is_known(tmp_path, name):
+    fill()
+    path = tmp_path / f"{name}.csv"
+    path.write_bytes(exported(name))
+    before = {name: exported(name) for name in ("train", "annotated", "annotations", "mturk", "wide")}
+    stored = [model.objects.count() for model in (Annotation, HumanLabel, Worker, HITType, Generation)]
+    outcome = import_file(format=name, path=path)
+    assert (outcome.new, outcome.known, outcome.stored) == (0, len(parquet_rows(name)), {})
+    assert not any("differ" in sentence for sentence in outcome.notes)
+    assert {name: exported(name) for name in before} == before
+    assert [model.objects.count() for model in (Annotation, HumanLabel, Worker, HITType, Generation)] == stored
+
+
+def test_a_worker_here_is_the_same_person_in_work_that_comes_from_elsewhere(tmp_path):
+    fill()
+    path = tmp_path / "annotations.csv"
+    path.write_bytes(exported("annotations").replace(b"Another study", b"One that was elsewhere"))
+    workers = set(Worker.objects.values_list("pk", flat=True))
+    outcome = import_file(format="annotations", path=path)
+    assert 0 < outcome.new < len(parquet_rows("annotations"))
+    assert set(Worker.objects.values_list("pk", flat=True)) == workers
+    assert import_file(format="annotations", path=path).new == 0
+
+
+def test_annotations_that_come_back_into_another_study_are_known(tmp_path):
+    fill()
+    path = tmp_path / "annotations.csv"
+    path.write_bytes(exported("annotations"))
+    assert import_file(format="annotations", path=path, options=Options(study="Again")).new == 0
+    assert not HITType.objects.filter(title="Again").exists()
+
+
+def test_another_answer_that_comes_back_is_told(tmp_path):
+    moment = timezone.now()
+    hit = make_hit(generation=make_generation("the choir sang"))
+    assignment = make_assignment(hit, consenting_worker(), status="submitted", accepted_at=moment, submitted_at=moment)
+    annotation = Annotation.objects.create(assignment=assignment, **answers())
+    path = tmp_path / "annotations.csv"
+    path.write_bytes(exported("annotations"))
+    Annotation.objects.filter(pk=annotation.pk).update(lewd="maybe")
+    outcome = import_file(format="annotations", path=path)
+    assert (outcome.known, outcome.notes[-1]) == (1, "1 rows differ from what is stored; nothing was changed.")
+
+
+def test_a_label_of_a_statement_that_people_judged_here_is_known_and_told(tmp_path):
+    fill()
+    path = tmp_path / "annotated.csv"
+    path.write_bytes(exported("annotated"))
+    judged = len(parquet_rows("annotated")) - HumanLabel.objects.count()
+    [sentence] = import_file(format="annotated", path=path).notes
+    assert sentence == f"{judged} rows are about statements that people judged here: their labels were not stored."
 
 
 def test_groups_come_back_by_their_slugs(tmp_path):

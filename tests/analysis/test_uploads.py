@@ -2,7 +2,9 @@
 
 import csv
 import io
+import os
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -230,9 +232,9 @@ def test_what_has_ended_cannot_be_stopped(ada):
     assert work(record).state == "finished"
 
 
-def test_an_unforeseen_error_is_told_on_the_import(ada, monkeypatch):
+def test_an_unforeseen_error_is_told_on_the_import_and_its_file_deleted(var, ada, monkeypatch):
     def breaks(path, work):
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError("division\0by zero")
 
     monkeypatch.setitem(FORMATS, "train", breaks)
     record = ask(table(train_row()), by=ada)
@@ -240,8 +242,54 @@ def test_an_unforeseen_error_is_told_on_the_import(ada, monkeypatch):
         uploads.work_on_import(import_id=record.pk)
     record.refresh_from_db()
     assert (record.state, record.failure) == (
-        "failed", "The worker stopped with an error: ZeroDivisionError: division by zero. Nothing was stored.",
+        "failed", "The worker stopped with an error: ZeroDivisionError: division␀by zero. Nothing was stored.",
     )  # fmt: skip
+    assert (kept(var), record.path) == ([], "")
+
+
+@pytest.mark.parametrize("content", [b"te\0xt,generation\n1,2\n", b'{"text\\ud800": 1}\n'])
+def test_a_column_whose_name_cannot_be_stored_is_refused(var, ada, content):
+    record = work(ask(SimpleUploadedFile("train", content), by=ada))
+    assert (record.state, record.leases) == ("refused", 1)
+    assert "has a column whose name has a character that cannot be stored" in record.failure
+    assert kept(var) == []
+
+
+def test_an_import_names_its_file_until_it_is_gone(var, ada, monkeypatch):
+    record = ask(table(train_row()), by=ada)
+    with monkeypatch.context() as patch:
+        patch.setattr(uploads.shutil, "rmtree", lambda *_, **__: None)
+        record = work(record)
+    assert record.state == "finished"
+    assert [str(path) for path in kept(var)] == [record.path]
+    tasks.wake_imports()
+    record.refresh_from_db()
+    assert (kept(var), record.path) == ([], "")
+
+
+def test_what_no_import_names_is_thrown_away_after_a_while(var, ada):
+    waiting = ask(table(train_row()), by=ada)
+    folder = var / "uploads" / ("0" * 32)
+    folder.mkdir()
+    (folder / "train.csv").write_text("left over")
+    (var / "uploads" / "stray.csv").write_text("left over")
+    tasks.wake_imports()
+    assert len(kept(var)) == 3
+    for path in (var / "uploads").iterdir():
+        os.utime(path, (time.time() - 3700,) * 2)
+    tasks.wake_imports()
+    assert [str(path) for path in kept(var)] == [waiting.path]
+    assert not folder.exists()
+
+
+def test_files_of_one_name_are_all_kept(var, ada):
+    names = ("neutral_women_2.txt", "neutral_women.txt", "neutral_women.txt", "neutral_women_1.txt")
+    record = ask(
+        *(SimpleUploadedFile(name, f"the choir sang {place}\n".encode()) for place, name in enumerate(names)),
+        by=ada, format="demonstrations",
+    )  # fmt: skip
+    assert len(kept(var)) == 4
+    assert work(record).new == 4
 
 
 def test_waiting_imports_are_woken_for(ada, monkeypatch, django_capture_on_commit_callbacks):

@@ -98,6 +98,15 @@ def test_generations_leave_the_searches_in_the_database(admin):
     assert "hypotheses" not in listed
 
 
+def test_a_field_that_is_not_known_refuses_the_upload(admin, settings, tmp_path):
+    settings.VAR = tmp_path
+    file = SimpleUploadedFile("neutral_women.txt", b"my aunt paints boats\n")
+    refusal = admin.post("/api/imports/", {"format": "demonstrations", "files": file, "on-fault": "skip"})
+    assert refusal.status_code == 400
+    assert "There is no such field. Choose from: format, files, on_fault" in refusal.content.decode()
+    assert not (tmp_path / "uploads").exists()
+
+
 def test_a_file_is_uploaded_and_its_faults_are_fetched(admin, settings, tmp_path):
     settings.VAR = tmp_path
     file = SimpleUploadedFile("neutral_women.txt", b"my aunt paints boats\n\n")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
@@ -172,9 +173,11 @@ def test_a_guest_is_told_of_no_export(world):
     assert who_is_not_staff(world)["guest"].get("/api/exports/").json() == []
 
 
-def test_an_export_takes_its_own_permission(world, call):
+def test_an_export_takes_its_own_permission_and_that_to_read_statements(world, call):
     guest = call("guest")
-    refused = guest.get("/api/exports/train/csv/")
+    user_of("guest").user_permissions.add(Permission.objects.get(codename="view_annotation"))
+    assert guest.get("/api/exports/").json() == []
+    refused = guest.get("/api/exports/annotations/csv/")
     assert (refused.status_code, refused.json()["detail"]) == (
         403,
         "Your role does not allow this export. Ask an admin for it.",

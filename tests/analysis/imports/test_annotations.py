@@ -1,9 +1,11 @@
 """Raw annotations: they become the work of workers in a study that was done and paid elsewhere."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
+from analysis.importing import import_file
 from analysis.imports.answers import RELEASED_COLUMNS
 from analysis.models import ImportedAnnotation
 from analysis.released import WORKER
@@ -18,7 +20,7 @@ from tests.analysis.imports.files import (
     train_row,
     unanswered,
 )
-from tests.factories import answers
+from tests.factories import answers, consenting_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -112,14 +114,42 @@ def test_statements_that_are_stored_already_are_used(tmp_path):
     assert Generation.objects.count() == 2
 
 
-def test_raw_ids_of_mechanical_turk_are_hashed_and_hashes_are_kept(tmp_path):
-    raw = "A2SUAM7KA91JFZ"
-    annotations(tmp_path, annotation_row(**{WORKER: raw}), annotation_row(**{WORKER: "f0e1"}))
+@pytest.mark.parametrize(
+    "raw",
+    ["A2SUAM7KA91JFZ", "a2suam7ka91jfz", "AMQ3FB9D7M8A", "ada@example.org", "amzn1.account.AEQ5", "f0e1", "x" * 300],
+)
+def test_what_does_not_look_like_a_hash_is_hashed(tmp_path, raw):
+    annotations(tmp_path, annotation_row(**{WORKER: raw}), annotation_row(**{WORKER: f"{raw}2"}))
     hashes = set(Worker.objects.values_list("imported_hash", flat=True))
-    assert "f0e1" in hashes
-    assert raw not in hashes
-    assert {len(found) for found in hashes} == {4, 32}
-    assert annotations(tmp_path, annotation_row(**{WORKER: raw})).known == 1
+    assert [len(found) for found in hashes] == [32, 32]
+    assert not any(raw in found for found in hashes)
+    assert annotations(tmp_path, annotation_row(**{WORKER: f" {raw} "})).known == 1
+
+
+@pytest.mark.parametrize("hashed", ["0123456789abcdef" * 2, "ABCDEF" * 6, "f" * 64])
+def test_a_hash_is_kept(tmp_path, hashed):
+    annotations(tmp_path, annotation_row(**{WORKER: hashed}))
+    assert Worker.objects.get().imported_hash == hashed
+
+
+def test_a_number_from_elsewhere_is_not_taken_for_that_of_a_worker_here(tmp_path):
+    worker = consenting_worker()
+    annotations(tmp_path, annotation_row(**{WORKER: str(worker.pk)}))
+    assert Annotation.objects.get().assignment.worker != worker
+
+
+def test_a_fault_does_not_show_who_it_was(tmp_path):
+    fault = the_fault(tmp_path, **{WORKER: "ada\0@example.org"})
+    assert (fault.column, fault.value) == (WORKER, "")
+
+
+def test_a_line_that_cannot_be_read_is_not_quoted(tmp_path):
+    line = json.dumps({WORKER: "A2SUAM7KA91JFZ"} | annotation_row(**{WORKER: "A2SUAM7KA91JFZ"}))
+    path = tmp_path / "annotations.jsonl"
+    path.write_text(f'{line}\n{line[:200]}\n{line[:-1]}, "more": 1}}\n[1, "A2SUAM7KA91JFZ"]\n')
+    faults = refused(import_file, format="annotations", path=path).faults
+    assert [(fault.line, fault.value) for fault in faults] == [(2, ""), (3, ""), (4, "")]
+    assert "A2SUAM7KA91JFZ" not in str(faults.kept)
 
 
 def test_a_row_without_answers_was_not_understood(tmp_path):
@@ -165,7 +195,7 @@ def test_a_word_that_is_not_known_is_a_fault_that_lists_the_known_ones(tmp_path)
     [
         ({"Answer.writer.1": "maybe"}, "Answer.writer.1"),
         ({WORKER: " "}, WORKER),
-        ({WORKER: "x" * 129}, WORKER),
+        ({WORKER: "a\0b"}, WORKER),
         ({"Input.text": ""}, "Input.text"),
         ({"Input.target_group": "martian"}, "Input.target_group"),
         ({"Input.prompt_label": "", "Input.text": "new"}, "Input.prompt_label"),

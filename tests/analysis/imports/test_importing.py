@@ -1,9 +1,13 @@
 """An import is stored whole or not at all, and never twice."""
 
+import csv
+import io
+
 import pytest
 from django.contrib.auth.models import User
 
 from analysis.importing import WrongOption, import_file
+from analysis.imports.faults import Faults, csv_lines
 from analysis.imports.work import Options
 from analysis.models import DataImport, HumanLabel
 from annotator.models import Annotation, HITType, Worker
@@ -68,6 +72,24 @@ def test_groups_are_made_on_request_alone(tmp_path, format):
     outcome = import_rows(tmp_path, format, row, make_groups=True)
     assert outcome.stored["groups"] == 1
     assert TargetGroup.objects.get(slug="left_handed").words == "left handed people"
+
+
+def test_of_many_unknown_groups_the_first_are_named(tmp_path):
+    rows = [train_row(group=f"club {number}") for number in range(25)]
+    sentence = str(refused(import_rows, tmp_path, "train", *rows))
+    assert "These groups are not known: club_0, club_1, club_2" in sentence
+    assert "club_19 and 5 more. Have them made" in sentence
+    assert "club_20" not in sentence
+
+
+def test_faults_are_written_for_spreadsheets():
+    faults = Faults()
+    for value in ("=1+1", " +1", "-1", "@x", "\tx", "\rx", "plain", ""):
+        faults.add(2, "What is wrong.", value=value)
+    rows = list(csv.reader(io.StringIO("".join(csv_lines(faults)), newline="")))
+    assert [value for _, _, _, value, _ in rows[1:]] == [
+        "'=1+1", "' +1", "'-1", "'@x", "'\tx", "'\rx", "plain", "",
+    ]  # fmt: skip
 
 
 def test_an_import_is_kept_with_its_counts_and_noted(tmp_path):

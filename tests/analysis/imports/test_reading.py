@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.imports import reading
 from analysis.imports.faults import Refused
-from analysis.imports.reading import LONGEST_CELL, table_in
+from analysis.imports.reading import LONGEST_CELL, LONGEST_LINE, lines_of, table_in
 from analysis.imports.work import Options, Work
 
 
@@ -78,7 +79,18 @@ def test_an_encoding_that_is_named_is_used(tmp_path):
     assert read(file(tmp_path, content), encoding="cp1252")[0] == [(2, ["café – “so”"])]
 
 
-@pytest.mark.parametrize("name", ["cp99", "rot13", "hex", "a\0b"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_an_encoding_with_a_mark_needs_it(tmp_path, encoding):
+    path = file(tmp_path, "text\ncafé\n".encode(f"{encoding}-le"))
+    assert refusal(path, encoding=encoding) == (
+        f"table.csv has no byte order mark, which {encoding} needs. Say --encoding {encoding}-le, or {encoding}-be for "
+        "a file of a machine that writes the larger part of a number first."
+    )
+    assert read(path, encoding=f"{encoding}-le")[0] == [(2, ["café"])]
+    assert read(file(tmp_path, "text\ncafé\n".encode(encoding)), encoding=encoding)[0] == [(2, ["café"])]
+
+
+@pytest.mark.parametrize("name", ["cp99", "rot13", "hex", "a\0b", "undefined", "idna", "punycode"])
 def test_an_encoding_that_is_none_is_refused(tmp_path, name):
     assert "Say for example utf-8, cp1252" in refusal(file(tmp_path, "text\na\n"), encoding=name)
 
@@ -143,6 +155,32 @@ def test_a_huge_cell_is_refused(tmp_path):
     assert "line 2 on: a cell has more than 4,000,000 characters" in message
 
 
+class Endless:
+    """A file without line ends, which counts the characters that are read of it."""
+
+    def __init__(self):
+        self.read = 0
+
+    def readline(self, most):
+        self.read += most
+        return "x" * most
+
+
+def test_a_file_without_line_ends_is_not_read_whole():
+    endless = Endless()
+    with pytest.raises(Refused, match=r"Line 1 of table\.csv has more than 16,000,000 characters"):
+        next(lines_of(endless, "table.csv"))
+    assert endless.read == LONGEST_LINE + 1
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.jsonl"])
+def test_a_line_that_has_no_end_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(reading, "LONGEST_LINE", 1000)
+    start = {"table.csv": "text\n", "table.jsonl": '{"text": "a"}\n'}[name]
+    assert "Line 1 of table" in refusal(file(tmp_path, "x" * 1001, name))
+    assert "has more than 1,000 characters" in refusal(file(tmp_path, start + "x" * 1001, name))
+
+
 def test_a_long_cell_is_read(tmp_path):
     assert len(read(file(tmp_path, "text\n" + "x" * 200_000 + "\n"))[0][0][1][0]) == 200_000
 
@@ -186,6 +224,28 @@ def test_case_and_order_of_columns_do_not_matter(tmp_path):
 
 def test_a_column_that_is_there_twice_is_refused(tmp_path):
     assert "has the column 'Text' twice" in refusal(file(tmp_path, "text,Text\na,b\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "shown"),
+    [
+        ("table.csv", b"te\0xt,group\na,b\n", "te␀xt"),
+        ("table.jsonl", b'{"a\\u0000b": 1}\n', "a␀b"),
+        ("table.jsonl", b'{"text": "x", "a\\ud800b": 1}\n', "a?b"),
+    ],
+)
+def test_a_column_whose_name_cannot_be_stored_is_refused(tmp_path, name, content, shown):
+    assert refusal(file(tmp_path, content, name)) == (
+        f"{name} has a column whose name has a character that cannot be stored: {shown}. Rename it."
+    )
+
+
+def test_many_columns_that_are_left_out_are_not_all_named(tmp_path):
+    work = Work(options=Options(), record=None)
+    with table_in(file(tmp_path, ",".join(f"c{number}" for number in range(50)) + "\n")) as table:
+        table.note_extra(work, ["c0"])
+    assert work.notes[0].startswith("Columns of table.csv that were left out: c1, c2, c3")
+    assert work.notes[0].endswith("c39, c40 and 9 more.")
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 
 from analysis.importing import import_file
+from analysis.imports import reading
 from analysis.imports.work import Options
 from generation.models import Demonstration, Label, Prompt, TargetGroup
 from tests.analysis.imports.files import csv_file, json_lines, parquet_file, refused
@@ -119,6 +120,26 @@ def test_a_file_whose_name_says_nothing_needs_group_and_label(tmp_path):
     assert sets() == {("women", "benign", "the choir sang")}
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"label": "benign"}, "The name hate_women.txt says the label toxic, but --label says benign."),
+        ({"group": "asian"}, "The name hate_women.txt says the group women, but --group says asian."),
+    ],
+)
+def test_an_option_that_contradicts_a_file_name_is_refused(tmp_path, options, sentence):
+    path = write(tmp_path, "hate_women.txt", "a placeholder")
+    write(tmp_path, "neutral_women.txt", "the choir sang")
+    assert str(refused(demonstrations, path, **options)).startswith(sentence)
+    assert str(refused(demonstrations, tmp_path, **options)).startswith(sentence)
+    assert not Demonstration.objects.exists()
+
+
+def test_options_that_say_what_a_file_name_says_are_taken(tmp_path):
+    demonstrations(write(tmp_path, "hate_women.txt", "a placeholder"), group="women", label="toxic")
+    assert sets() == {("women", "toxic", "a placeholder")}
+
+
 @pytest.mark.parametrize("writes", [csv_file, json_lines, parquet_file])
 def test_tables_of_demonstrations_are_read(tmp_path, writes):
     rows = [
@@ -149,6 +170,18 @@ def test_faults_of_a_table_name_their_column(tmp_path):
 def test_a_folder_without_such_files_is_refused(tmp_path):
     write(tmp_path, "notes.txt", "nothing")
     assert "there is no file named as published: hate_GROUP….txt" in str(refused(demonstrations, tmp_path))
+
+
+def test_a_list_without_line_ends_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST_LINE", 1000)
+    path = write(tmp_path, "neutral_women.txt", "the choir sang", "x" * 1001)
+    assert "Line 2 of neutral_women.txt has more than 1,000 characters" in str(refused(demonstrations, path))
+
+
+def test_a_list_in_utf_16_without_its_mark_is_refused(tmp_path):
+    path = tmp_path / "neutral_women.txt"
+    path.write_bytes("the choir sang\n".encode("utf-16-le"))
+    assert "Say --encoding utf-16-le, or utf-16-be" in str(refused(demonstrations, path, encoding="utf-16"))
 
 
 # --- Prompts

@@ -5,6 +5,7 @@ import pytest
 from analysis.importing import import_file
 from generation.models import Generation, Prompt
 from tests.analysis.imports.files import (
+    annotated_row,
     csv_file,
     import_rows,
     json_lines,
@@ -49,6 +50,31 @@ def test_a_statement_of_a_run_here_is_known_when_it_comes_back(tmp_path):
     own = make_searched_generation(text="the ferry leaves at noon")
     row = train_row(prompt=own.prompt.text, generation=own.text, generation_method="ALICE")
     assert import_rows(tmp_path, "train", row).summary() == "1 rows: 0 new, 1 there already, 0 bad"
+
+
+def test_a_prompt_with_line_ends_is_taken_as_it_stands(tmp_path):
+    import_rows(tmp_path, "train", train_row(prompt="- write \\n for a line end\n-"))
+    assert Prompt.objects.get().text == "- write \\n for a line end\n-"
+
+
+def test_a_statement_that_a_file_of_labels_made_gets_its_prompt(tmp_path):
+    import_rows(tmp_path, "annotated", annotated_row(text="one", label="neutral", actual_method="TopK"))
+    row = train_row(generation="one", prompt=r"- a\n-")
+    outcome = import_rows(tmp_path, "train", row, row | {"prompt": r"- b\n-"})
+    assert outcome.summary() == "2 rows: 1 new, 1 there already, 0 bad"
+    assert outcome.stored == {"prompts": 2, "prompts of statements known before": 1, "statements": 1}
+    labelled, other = Generation.objects.order_by("pk")
+    assert (labelled.prompt.text, labelled.toxic_prob, other.prompt.text) == ("- a\n-", 0.25, "- b\n-")
+    assert labelled.human_label is not None
+    assert import_rows(tmp_path, "train", row).summary() == "1 rows: 0 new, 1 there already, 0 bad"
+
+
+def test_a_statement_that_is_told_without_a_prompt_too_stays_so(tmp_path):
+    rows = [train_row(generation="one", prompt=""), train_row(generation="one", prompt=r"- a\n-")]
+    import_rows(tmp_path, "train", rows[0])
+    assert import_rows(tmp_path, "train", *rows).summary() == "2 rows: 1 new, 1 there already, 0 bad"
+    assert import_rows(tmp_path, "train", *rows).new == 0
+    assert import_rows(tmp_path, "train", rows[1]).new == 0
 
 
 @pytest.mark.parametrize(("writes", "suffix"), [(json_lines, "jsonl"), (parquet_file, "parquet")])
