@@ -150,7 +150,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_ENGINE = "config.sessions"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "annotator.views.csrf_failure"
+CSRF_FAILURE_VIEW = "config.refusals.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
@@ -197,6 +197,7 @@ ADMIN_CONTENT_SECURITY_POLICY = {
 
 # --- Language, time, files -------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = "config.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
@@ -431,7 +432,13 @@ UNFOLD = {
                 "title": "Data",
                 "items": [
                     admin_link("Import", "upload", "admin:analysis_dataimport_changelist", "analysis.view_dataimport"),
-                    admin_link("Export", "download", "export", "annotator.view_annotation"),
+                    admin_link("Export", "download", "export", "generation.view_generation"),
+                    {
+                        "title": "API",
+                        "icon": "key",
+                        "link": reverse_lazy("tokens"),
+                        "permission": lambda request: request.user.is_staff,
+                    },
                     admin_link(
                         "Audit trail", "history", "admin:generation_auditentry_changelist", "generation.view_auditentry"
                     ),
@@ -439,7 +446,10 @@ UNFOLD = {
             },
             {
                 "title": "Access",
-                "items": [admin_link("Users", "person", "admin:auth_user_changelist", "auth.view_user")],
+                "items": [
+                    admin_link("Users", "person", "admin:auth_user_changelist", "auth.view_user"),
+                    admin_link("Roles", "shield_person", "admin:auth_group_changelist", "auth.view_group"),
+                ],
             },
         ],
     },

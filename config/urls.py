@@ -24,5 +24,6 @@ urlpatterns = [
 ]
 
 handler400 = "config.api.problems.bad_request"
+handler403 = "config.refusals.permission_denied"
 handler404 = "config.api.problems.not_found"
 handler500 = "config.api.problems.server_error"

@@ -1,5 +1,5 @@
 """The annotators' pages. Each parses, calls one act or one read, and answers."""
 
-from annotator.views.access import bad_request, csrf_failure, not_found
+from annotator.views.access import NO_CSRF_COOKIE, bad_request, csrf_failure, not_found
 
-__all__ = ["bad_request", "csrf_failure", "not_found"]
+__all__ = ["NO_CSRF_COOKIE", "bad_request", "csrf_failure", "not_found"]

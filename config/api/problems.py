@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from annotator import views as pages
+from config import refusals
 
 MEDIA_TYPE = "application/problem+json"
 INVALID = "Something in the request is not as it should be; “errors” says what, field by field."
@@ -71,7 +72,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not _is_api(request):
-        return pages.not_found(request, exception)
+        return refusals.not_found(request, exception)
     return _json(request, 404, NOTHING_HERE)
 
 
