@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis import uploads
 from analysis.forms import ImportForm
 from analysis.imports.faults import csv_lines
+from analysis.imports.wording import in_words
 from analysis.models import UNENDED_IMPORTS, DataImport, ImportState
 from generation.admin.lists import WorkspaceAdmin
 
@@ -22,7 +23,7 @@ class DataImportAdmin(WorkspaceAdmin):
         "__str__",
         "format",
         "file_name",
-        "state",
+        "state_word",
         "rows",
         "new",
         "known",
@@ -32,6 +33,11 @@ class DataImportAdmin(WorkspaceAdmin):
     ]
     list_filter = ["format", "state"]
     list_select_related = ["created_by"]
+
+    @admin.display(description="state", ordering="state")
+    def state_word(self, record: DataImport) -> str:
+        """One word; that nothing was stored is said by the figures beside it and on the import's page."""
+        return record.state
 
     def has_change_permission(self, request, obj=None) -> bool:
         return False
@@ -98,7 +104,7 @@ class DataImportAdmin(WorkspaceAdmin):
         """All faults as a CSV file."""
         record = self._visible(request, import_id)
         return StreamingHttpResponse(
-            csv_lines(record.faults.order_by("pk").iterator(chunk_size=2000)),
+            csv_lines(record.faults.order_by("pk").iterator(chunk_size=2000), file=record.file_name),
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="import-{record.pk}-faults.csv"'},
         )
@@ -116,6 +122,7 @@ class DataImportAdmin(WorkspaceAdmin):
         is_open = record.state in UNENDED_IMPORTS
         return {
             "import": record,
+            "options": in_words(record.options),
             "is_open": is_open,
             "percent": 100 * record.bytes_read // record.bytes_total if record.bytes_total else 0,
             "is_storing": record.state == ImportState.RUNNING and record.bytes_read >= record.bytes_total,

@@ -6,7 +6,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, 
 from analysis.imports.encodings import encoding_of_name
 from analysis.imports.faults import Refused
 from analysis.imports.groups import slug_of
-from analysis.imports.work import REFUSE, SKIP, Options
+from analysis.imports.wording import CHOICES, LABELS
+from analysis.imports.work import Options
 from analysis.models import ImportFormat
 from generation.models import Label, Method
 
@@ -39,33 +40,39 @@ class ImportForm(forms.Form):
     )
     files = FilesField(label="File", help_text="CSV, JSON lines or Parquet; UTF-8, or UTF-16 with its mark.")
     on_fault = forms.ChoiceField(
-        label="If a row is bad",
-        choices=[(REFUSE, "store nothing, and tell what is wrong"), (SKIP, "leave it out, and store the others")],
+        label=LABELS["on_fault"],
+        choices=[*CHOICES["on_fault"].items()],
         widget=UnfoldAdminSelectWidget,
     )
-    make_groups = forms.BooleanField(
-        label="Make groups that are not known yet", required=False, widget=UnfoldBooleanWidget
-    )
+    make_groups = forms.BooleanField(label=LABELS["make_groups"], required=False, widget=UnfoldBooleanWidget)
     study = forms.CharField(
-        label="Study",
+        label=LABELS["study"],
         required=False,
         max_length=200,
         widget=UnfoldAdminTextInputWidget,
         help_text="Of annotations: the title of the study that they go into.",
     )
     group = forms.CharField(
+        label=LABELS["group"],
         required=False,
         max_length=50,
         widget=UnfoldAdminTextInputWidget,
         help_text="The slug, for rows that say none, or for a whole text file.",
     )
     label = forms.ChoiceField(
-        required=False, choices=[AS_THE_FILE_SAYS, *Label.choices], widget=UnfoldAdminSelectWidget
+        label=LABELS["label"],
+        required=False,
+        choices=[AS_THE_FILE_SAYS, *Label.choices],
+        widget=UnfoldAdminSelectWidget,
     )
     method = forms.ChoiceField(
-        required=False, choices=[AS_THE_FILE_SAYS, *Method.choices], widget=UnfoldAdminSelectWidget
+        label=LABELS["method"],
+        required=False,
+        choices=[AS_THE_FILE_SAYS, *Method.choices],
+        widget=UnfoldAdminSelectWidget,
     )
     encoding = forms.CharField(
+        label=LABELS["encoding"],
         required=False,
         max_length=30,
         widget=UnfoldAdminTextInputWidget,

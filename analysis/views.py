@@ -51,7 +51,7 @@ def export(request: HttpRequest, wrong: WrongFilter | None = None) -> HttpRespon
     if not exports:
         raise PermissionDenied
     form = ExportForm(request.GET if wrong else None)
-    for name, sentences in (wrong.faults if wrong else {}).items():
+    for name, sentences in (wrong.on_page if wrong else {}).items():
         if not form.errors.get(name):
             form.add_error(name, sentences)
     context = {

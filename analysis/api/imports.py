@@ -102,7 +102,7 @@ class ImportViewSet(Reads):
         """What is wrong with which line and column, as a CSV file. **It quotes the rows.**"""
         record = self.get_object()
         return StreamingHttpResponse(
-            csv_lines(record.faults.order_by("pk").iterator(chunk_size=2000)),
+            csv_lines(record.faults.order_by("pk").iterator(chunk_size=2000), file=record.file_name),
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="import-{record.pk}-faults.csv"'},
         )

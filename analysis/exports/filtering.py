@@ -1,6 +1,6 @@
 """Which statements and annotations an export holds: one form for the page, the API and the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 
 from django import forms
@@ -25,11 +25,15 @@ YES_NO = {"yes": True, "no": False}
 
 
 class WrongFilter(ValueError):
-    """A filter has a value that it cannot have; ``faults`` are sentences by the name of the filter."""
+    """A filter has a value that it cannot have; ``faults`` are sentences by the name of the filter.
 
-    def __init__(self, faults: Mapping[str, list[str]]) -> None:
+    ``on_page`` are the same in the words of the form, where these are others.
+    """
+
+    def __init__(self, faults: Mapping[str, list[str]], *, on_page: Mapping[str, list[str]] | None = None) -> None:
         super().__init__(" ".join(sentence for sentences in faults.values() for sentence in sentences))
         self.faults = dict(faults)
+        self.on_page = dict(on_page or faults)
 
 
 class _SlugsField(forms.ModelMultipleChoiceField):
@@ -155,14 +159,19 @@ def filters_from(data: Mapping, *, takes: tuple[str, ...], export: str) -> dict:
     if not form.is_valid():
         raise WrongFilter({name: list(sentences) for name, sentences in form.errors.items()})
     chosen = {name: value for name, value in form.cleaned_data.items() if not _is_empty(value)}
-    foreign = {
-        name: [f"The export {export} has no filter “{name}”. It takes: {', '.join(takes)}."]
-        for name in chosen
-        if name not in takes
-    }
+    foreign = [name for name in chosen if name not in takes]
     if foreign:
-        raise WrongFilter(foreign)
+        labels = {name: field.label for name, field in form.fields.items()}
+        raise WrongFilter(
+            {name: [_not_taken(name, takes, export)] for name in foreign},
+            on_page={name: [_not_taken(labels[name], [labels[one] for one in takes], export)] for name in foreign},
+        )
     return chosen
+
+
+def _not_taken(name: str, takes: Sequence[str], export: str) -> str:
+    separator = "; " if any("," in one for one in takes) else ", "
+    return f"The export {export} has no filter “{name}”. It takes: {separator.join(takes)}."
 
 
 def _given(data: Mapping) -> MultiValueDict:

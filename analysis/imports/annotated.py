@@ -51,7 +51,7 @@ IS DISTINCT FROM ({", ".join(f"stored.{field}" for field in FIELDS)})
 
 def import_rows(path: Path, work: Work) -> None:
     with table_in(path, encoding=work.options.encoding) as table:
-        table.need([column for column in ANNOTATED if column not in OPTIONAL], optional=OPTIONAL)
+        table.need([column for column in ANNOTATED if column not in OPTIONAL])
         table.note_extra(work, ANNOTATED)
         staging = stage(table, work)
     staging.finish()

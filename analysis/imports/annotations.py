@@ -31,7 +31,7 @@ def import_rows(path: Path, work: Work) -> None:
 
 
 def _own(table: Table, work: Work):
-    table.need(OWN, optional=OWN_OPTIONAL)
+    table.need(OWN)
     table.note_extra(work, (*OWN, *OWN_OPTIONAL, *OWN_DERIVED))
     staging, groups, undecided = judgements.staging(), Groups(work), 0
     columns = (*OWN, *OWN_OPTIONAL)
@@ -72,7 +72,7 @@ def _own_judgement(row: dict[str, str], work: Work) -> Judgement:
 
 
 def _released(table: Table, work: Work):
-    table.need((*NEEDED_INPUTS, *answers.RELEASED_COLUMNS, WORKER), optional=(*OPTIONAL_INPUTS, *KEPT))
+    table.need((*NEEDED_INPUTS, *answers.RELEASED_COLUMNS, WORKER))
     columns = (*INPUTS, *answers.RELEASED_COLUMNS, *answers.OPTIONAL_RELEASED_COLUMNS, *KEPT, WORKER)
     note_left_out(table, work, columns)
     staging, groups = judgements.staging(), Groups(work)

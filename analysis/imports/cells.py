@@ -3,7 +3,7 @@
 import ast
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 
 from analysis.imports.faults import BadCell
@@ -81,8 +81,17 @@ def word(column: str, value: str, words: Mapping[str, str]) -> str:
     try:
         return words[value.strip().lower()]
     except KeyError:
-        known = ", ".join(known for known in words if known)
-        raise BadCell(column, value, f"This word is not known here. Known are: {known}.") from None
+        raise BadCell(column, value, f"This word is not known here. Known are: {_named(words)}.") from None
+
+
+def _named(words: Iterable[str]) -> str:
+    """Words one after another: one with a comma in quotes, and one with blanks or underscores once.
+
+    >>> _named(["directly", "yes, directly", "moral judgement", "moral_judgement", ""])
+    'directly, “yes, directly”, moral judgement'
+    """
+    once = {word.replace("_", " "): word for word in reversed([*filter(None, words)])}
+    return ", ".join(f"“{word}”" if "," in word else word for word in reversed(once.values()))
 
 
 def label_of(column: str, value: str, default: str = "") -> str:

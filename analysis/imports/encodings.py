@@ -7,6 +7,7 @@ import codecs
 from pathlib import Path
 
 from analysis.imports.faults import Refused
+from analysis.imports.wording import option
 
 MARKS = (  # The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -38,7 +39,8 @@ def encoding_of(path: Path, *, asked_for: str = "") -> str:
     if b"\0" in start[:2]:
         name = "utf-16-be" if start[:1] == b"\0" else "utf-16-le"
         raise Refused(
-            f"{path.name} looks like UTF-16 without a byte order mark. Save it as UTF-8, or say --encoding {name}."
+            f"{path.name} looks like UTF-16 without a byte order mark. "
+            f"Save it as UTF-8, or give {option('encoding', name)}."
         )
     return "utf-8"
 
@@ -46,8 +48,8 @@ def encoding_of(path: Path, *, asked_for: str = "") -> str:
 def _need_mark(path: Path, name: str, start: bytes) -> None:
     if name in NEED_A_MARK and not any(start.startswith(mark) for mark, marked in MARKS if marked == name):
         raise Refused(
-            f"{path.name} has no byte order mark, which {name} needs. Say --encoding {name}-le, or {name}-be for a "
-            "file of a machine that writes the larger part of a number first."
+            f"{path.name} has no byte order mark, which {name} needs. Give {option('encoding', f'{name}-le')}, "
+            f"or {name}-be for a file of a machine that writes the larger part of a number first."
         )
 
 
@@ -69,8 +71,8 @@ def undecodable(path: Path, encoding: str, error: UnicodeError) -> Refused:
                 lines += _line_ends(last + (held + block)[: error.start])
                 return Refused(
                     f"{path.name} is not {_spoken(encoding)}: byte {position + 1:,}, in line {lines + 1:,}, is "
-                    f"0x{byte:02X}. Save the file as UTF-8, or say in which encoding it is: a file from Windows or an "
-                    "old spreadsheet is often --encoding cp1252."
+                    f"0x{byte:02X}. Save the file as UTF-8, or say in which encoding it is: for a file from Windows or "
+                    f"an old spreadsheet it is often {option('encoding', 'cp1252')}."
                 )
             lines += _line_ends(last + block)
             last = b"\r" if block.endswith(b"\r") else b""

@@ -82,15 +82,18 @@ def storable(text: str) -> str:
     return text.replace("\0", "␀").encode(errors="replace").decode()
 
 
-def csv_lines(faults: Iterable) -> Iterator[str]:
+def csv_lines(faults: Iterable, *, file: str) -> Iterator[str]:
     """The faults as the lines of a CSV, header first; they may be ``Fault`` or rows of the database.
+
+    ``file`` is what was imported: where it was no folder, no fault says which file it is in.
 
     It is read in spreadsheets, and quotes files of others: what would run as a formula gets an apostrophe in front.
     """
     writer = csv.writer(_Echo())
     yield writer.writerow(COLUMNS)
     for fault in faults:
-        yield writer.writerow([_no_formula(getattr(fault, column)) for column in COLUMNS])
+        cells = [fault.file or file, *(getattr(fault, column) for column in COLUMNS[1:])]
+        yield writer.writerow(map(_no_formula, cells))
 
 
 def _no_formula(value: str | int) -> str | int:

@@ -3,6 +3,7 @@
 import re
 
 from analysis.imports.faults import BadCell
+from analysis.imports.wording import option
 from analysis.imports.work import Work
 from generation.models import TargetGroup
 
@@ -49,7 +50,8 @@ class Groups:
     def _look_up(self, column: str, name: str) -> int:
         slug = slug_of(name or self._work.options.group)
         if not slug:
-            raise BadCell(column, name, "The row says no group. Fill it in, or say --group for all such rows.")
+            said = f"The row says no group. Fill it in, or give {option('group')} for all such rows."
+            raise BadCell(column, name, said)
         if slug not in self._ids:
             self._ids[slug] = self._make(column, name, slug)
         return self._ids[slug]
@@ -59,7 +61,7 @@ class Groups:
             raise BadCell(column, name, f"A group's name has at most {LONGEST_SLUG} characters.")
         if not self._work.options.make_groups:
             self._work.unknown_groups[slug] = None
-            raise BadCell(column, name, f"The group {slug} is not known. Make it, or have it made (--make-groups).")
+            raise BadCell(column, name, f"The group {slug} is not known. Make it, or tick {option('make_groups')}.")
         spoken = slug.replace("_", " ")
         group, is_new = TargetGroup.objects.get_or_create(
             slug=slug, defaults={"name": spoken.capitalize(), "words": f"{spoken} people"}

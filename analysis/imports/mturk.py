@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.imports import answers, cells, judgements
-from analysis.imports.annotations import KEPT_INPUTS, OPTIONAL_INPUTS, note_left_out, released_judgement
+from analysis.imports.annotations import KEPT_INPUTS, note_left_out, released_judgement
 from analysis.imports.faults import BadCell
 from analysis.imports.groups import Groups
 from analysis.imports.judgements import Judgement
@@ -19,7 +19,7 @@ KEPT_COLUMNS = (*(column for column in MTURK if column != "WorkerId"), *KEPT_INP
 
 def import_rows(path: Path, work: Work) -> None:
     with table_in(path, encoding=work.options.encoding) as table:
-        table.need(NEEDED, optional=(*(column for column in MTURK if column not in NEEDED), *OPTIONAL_INPUTS))
+        table.need(NEEDED)
         columns = (*MTURK, *INPUTS, *answers.RELEASED_COLUMNS, *answers.OPTIONAL_RELEASED_COLUMNS, *KEPT)
         note_left_out(table, work, columns)
         staging, groups, undecided = judgements.staging(), Groups(work), 0

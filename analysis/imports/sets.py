@@ -12,6 +12,7 @@ from analysis.imports.faults import BadCell, Refused
 from analysis.imports.groups import Groups, slug_of
 from analysis.imports.reading import beginning_of, lines_of, table_in
 from analysis.imports.staging import Staging
+from analysis.imports.wording import option
 from analysis.imports.work import TICK, Work
 from analysis.released import LABELS
 
@@ -88,7 +89,7 @@ def _stage_lines(file: Path, work: Work, groups: Groups, staging: Staging, reads
     if not group or not label:
         raise Refused(
             f"The name {file.name} does not say label and group, as hate_GROUP.txt or neutral_GROUP.txt do. "
-            "Say --group and --label."
+            f"Give {option('group')} and {option('label')}."
         )
     for line, written in _lines_of(file, work, before):
         work.rows += 1
@@ -100,14 +101,14 @@ def _stage_lines(file: Path, work: Work, groups: Groups, staging: Staging, reads
 
 
 def _refuse_contradiction(file: Path, said: Set, work: Work) -> None:
-    for what, name, option in (
+    for what, name, given in (
         ("group", slug_of(said.group), slug_of(work.options.group)),
         ("label", said.label, work.options.label),
     ):
-        if name and option and name != option:
+        if name and given and name != given:
             raise Refused(
-                f"The name {file.name} says the {what} {name}, but --{what} says {option}. "
-                f"Leave --{what} away, or rename the file."
+                f"The name {file.name} says the {what} {name}, but {option(what)} says {given}. "
+                "Leave that away, or rename the file."
             )
 
 

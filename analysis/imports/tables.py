@@ -39,17 +39,14 @@ class Table:
     def __contains__(self, column: str) -> bool:
         return column.lower() in self.places
 
-    def need(self, columns: Iterable[str], *, optional: Iterable[str] = ()) -> None:
+    def need(self, columns: Iterable[str]) -> None:
         """Raise ``Refused`` unless all of ``columns`` are there."""
-        columns = list(columns)
         missing = [column for column in columns if column not in self]
         if not missing:
             return
         has = ", ".join(map(beginning, self.columns[:MOST_NAMED])) or "none"
-        besides = f", and may have {_listed(optional)}" if optional else ""
         raise Refused(
-            f"{self.name} lacks the column{'s' if len(missing) > 1 else ''} {_listed(missing)}. "
-            f"Expected are {_listed(columns)}{besides}; the file has: {has}."
+            f"{self.name} lacks the column{'s' if len(missing) > 1 else ''} {_listed(missing)}. It has: {has}."
         )
 
     def beyond(self, known: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from analysis.imports.faults import BadCell
 from analysis.imports.groups import Groups
 from analysis.imports.reading import table_in
 from analysis.imports.staging import Staging, execute
+from analysis.imports.wording import option
 from analysis.imports.work import Work
 from analysis.released import TRAIN
 from generation.models import Method, digest
@@ -113,11 +114,13 @@ def stage(table, work: Work) -> tuple[Staging, Staging]:
 
 def _all_said(label: str, method: str) -> None:
     if not label:
-        raise BadCell("prompt_label", "", "The row says no label. Write 0 or 1, or say --label for all such rows.")
+        said = f"The row says no label. Write 0 or 1, or give {option('label')} for all such rows."
+        raise BadCell("prompt_label", "", said)
     if method == Method.WRITTEN:
         raise BadCell("generation_method", method, "This table has what language models wrote: ALICE or TopK.")
     if not method:
-        raise BadCell("generation_method", "", "The row says no method. Write ALICE or TopK, or say --method.")
+        said = f"The row says no method. Write ALICE or TopK, or give {option('method')} for all such rows."
+        raise BadCell("generation_method", "", said)
 
 
 def store(work: Work) -> None:

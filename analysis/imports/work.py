@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from analysis.imports.faults import Faults, Refused
+from analysis.imports.wording import option
 from analysis.models import DataImport
 from generation.models import Label, Method
 
@@ -95,9 +96,9 @@ class Work:
             names = ", ".join(list(self.unknown_groups)[:MOST_NAMED])
             if len(self.unknown_groups) > MOST_NAMED:
                 names += f" and {len(self.unknown_groups) - MOST_NAMED:,} more"
-            sentence += f" These groups are not known: {names}. Have them made (--make-groups), or mend the file."
+            sentence += f" These groups are not known: {names}. Tick {option('make_groups')}, or mend the file."
         elif self.good:
-            sentence += " Mend the file, or have bad rows skipped (--on-fault skip)."
+            sentence += f" Mend the file, or choose {option('on_fault', SKIP)}."
         raise Refused(sentence, self.faults)
 
 

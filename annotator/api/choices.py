@@ -35,7 +35,9 @@ class DrawOrderSerializer(serializers.Serializer):
     imported = Truth(default=False, help_text="Only those that no run wrote.")
     toxic_from = Number(min_value=0, max_value=1, required=False, allow_null=True)
     toxic_to = Number(min_value=0, max_value=1, required=False, allow_null=True)
-    is_new = Truth(default=True, help_text="Only those that no study has yet, and that no imported human label is about.")
+    is_new = Truth(
+        default=True, help_text="Only those that no study has yet, and that no imported human label is about."
+    )
     fingerprint = Text(
         max_length=64,
         required=False,

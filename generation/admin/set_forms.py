@@ -70,19 +70,23 @@ class AddForm(forms.Form):
 
     texts = forms.CharField(
         label="New demonstrations, one a line",
+        strip=False,  # empty lines count where a line is named by its number
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
         error_messages={"required": "Write at least one sentence."},
     )
 
     def clean_texts(self) -> list[str]:
-        lines = [line for line in self.cleaned_data["texts"].splitlines() if line.strip()]
+        written = enumerate(self.cleaned_data["texts"].splitlines(), start=1)
+        lines = {number: line for number, line in written if line.strip()}
+        if not lines:
+            raise forms.ValidationError(self.fields["texts"].error_messages["required"])
         if len(lines) > MOST_LINES:
             raise forms.ValidationError(
                 f"These are {len(lines)} lines. Add at most {MOST_LINES} at a time, or import them as a file."
             )
-        for number, line in enumerate(lines, start=1):
+        for number, line in lines.items():
             try:
                 tidy(line)
             except NotADemonstration as fault:
                 raise forms.ValidationError(f"Line {number}: {fault}") from fault
-        return lines
+        return [*lines.values()]

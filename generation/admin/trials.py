@@ -110,12 +110,12 @@ def _of_trial(request: HttpRequest, trial: Trial) -> dict:
     user = request.user
     responses = list(trial.responses.select_related("demonstration", "judged_by"))
     members = list(Demonstration.objects.filter(group=trial.group_id, label=trial.label).order_by("retired_at", "text"))
+    # A promotion that was undone is as none: its response would only be near to itself.
+    nears = [member for member in members if member.is_in_use or member.retired_reason != judging.UNDONE]
     cards = [
         {
             "response": response,
-            "near": sets.near_to(
-                response.text, (member for member in members if member.pk != response.demonstration_id)
-            ),
+            "near": sets.near_to(response.text, (member for member in nears if member.pk != response.demonstration_id)),
         }
         for response in responses
     ]

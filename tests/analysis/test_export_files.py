@@ -362,7 +362,18 @@ def test_a_wrong_filter_is_said_beside_its_field(admin_client):
 def test_a_filter_that_the_export_does_not_have_is_said_too(admin_client):
     response = admin_client.get("/admin/export/train.csv?counted=yes")
     assert response.status_code == 400
-    assert "The export train has no filter “counted”." in response.content.decode()
+    page = response.content.decode()
+    sentence = "The export train has no filter “Annotations”. It takes: Groups; Prompt labels; Methods; Run; "
+    assert page.count(sentence) == 2
+    assert "“counted”" not in page
+
+
+def test_what_is_wrong_is_said_at_the_top_with_a_link_to_the_field(admin_client):
+    page = admin_client.get("/admin/export/train.csv?submitted_from=2026-01-05").content.decode()
+    top = page[page.index("<strong>Nothing was exported.</strong>") : page.index("Before you download")]
+    assert '<a href="#id_submitted_from">Submitted from</a>: The export train has no filter' in top
+    assert 'id="id_submitted_from"' in page
+    assert "Nothing was exported" not in admin_client.get("/admin/export/").content.decode()
 
 
 def test_the_page_reads_no_more_however_much_there_is(admin_client):

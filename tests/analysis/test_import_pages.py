@@ -1,5 +1,7 @@
 """The workspace's pages of imports."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -70,7 +72,7 @@ def test_faults_are_listed_with_their_values_blurred_and_all_in_a_file(client, r
     assert response["Content-Disposition"] == f'attachment; filename="import-{record.pk}-faults.csv"'
     assert len(lines) == 121
     assert lines[0] == "file,line,column,value,message"
-    assert lines[1].startswith(",2,generation_method,<b>beam</b>,")
+    assert lines[1].startswith("train.csv,2,generation_method,<b>beam</b>,")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,23 @@ def test_options_go_with_the_upload(client, researcher):
     assert DataImport.objects.get().options == {
         "encoding": "iso8859-1", "group": "asian", "make_groups": True, "on_fault": "skip",
     }  # fmt: skip
+
+
+def test_options_and_what_to_do_are_told_in_the_words_of_the_form(client, researcher):
+    upload(client, HEADER + ROW.replace("women", "martian"), on_fault="skip")
+    record = DataImport.objects.get()
+    uploads.work_on_import(import_id=record.pk)
+    text = client.get(page("analysis_dataimport_change", record)).content.decode()
+    assert "; If a row is bad: leave it out, and store the others<" in text
+    assert "tick “Make groups that are not known yet” (on the command line --make-groups)." in text
+    assert "<strong>Refused: nothing was stored</strong>" in text
+
+
+def test_the_list_says_the_state_in_a_word(client, researcher):
+    upload(client)
+    client.post(page("analysis_import_stop", DataImport.objects.get()))
+    cells = re.findall(r'<td class="field-state_word[^>]*>(.*?)</td>', client.get(LIST).content.decode(), re.DOTALL)
+    assert [re.sub("<.*?>", "", cell).strip() for cell in cells] == ["refused"]
 
 
 def test_an_import_is_stopped(client, researcher):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 
 from generation.models import Generation, Label
@@ -64,3 +65,11 @@ def test_more_free_hits_than_are_counted_are_said_to_be_more(admin_client, monke
     make_hit()
     make_hit()
     assert tiles(admin_client)["HITs with a free place"] == "more than 1"
+
+
+@pytest.mark.parametrize(("permissions", "is_offered"), [(["view_hittype"], False), (["view_generation"], True)])
+def test_the_export_is_offered_to_those_who_may(client, permissions, is_offered):
+    user = User.objects.create_user("otto", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    assert ("Export the labelled set" in client.get("/admin/").content.decode()) is is_offered

@@ -187,12 +187,16 @@ def test_a_set_s_page_shows_each_demonstration_with_where_it_is_from_and_its_yie
 
 
 def test_a_line_that_is_no_demonstration_is_refused_with_its_number_and_nothing_is_lost(client, researcher, women):
-    response = client.post(set_of(), {"act": "add", "texts": "she sails\n\n" + "a" * 501})
+    response = client.post(set_of(), {"act": "add", "texts": "\nshe sails\n\n" + "a" * 501})
     assert response.status_code == 422
     page = words(response)
-    assert "Line 2: A demonstration has at most 500 characters, not 501. Shorten it." in page
+    assert "Line 4: A demonstration has at most 500 characters, not 501. Shorten it." in page
     assert "she sails" in page
     assert Demonstration.objects.count() == 7
+
+
+def test_empty_lines_alone_are_no_demonstrations(client, researcher, women):
+    assert "Write at least one sentence." in words(client.post(set_of(), {"act": "add", "texts": "\n \n"}))
 
 
 def test_a_demonstration_is_edited_retired_and_brought_back(client, researcher, women):
@@ -433,6 +437,16 @@ def test_a_response_is_promoted_as_edited_marked_bad_and_undone(client, research
     for response in (first, second):
         client.post(act_on(response), {"act": "undo"})
     assert set(Response.objects.values_list("verdict", flat=True)) == {"undecided"}
+
+
+def test_a_response_is_not_near_to_what_it_became_before_that_was_undone(client, researcher, women):
+    [response] = make_responses(women, "two women row")
+    for act in ("promote", "undo"):
+        client.post(act_on(response), {"act": act})
+    assert "near to a demonstration" not in words(client.get(page_of(response.trial)))
+    retire(ids=[women.demonstrations.get(text=DEMONSTRATIONS[0]).pk], reason="too short", by=researcher)
+    [copy] = make_responses(women, DEMONSTRATIONS[0])
+    assert "near to a demonstration that was retired" in words(client.get(page_of(copy.trial)))
 
 
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])

@@ -42,10 +42,10 @@ class Command(BaseCommand):
         except WrongOption as wrong:
             raise CommandError(str(wrong), returncode=2) from wrong
         except Refused as refused:
-            self.tell_faults(refused.faults, faults)
+            self.tell_faults(refused.faults, faults, of=path)
             raise CommandError(str(refused)) from refused
         self.tell(outcome)
-        self.tell_faults(outcome.faults, faults)
+        self.tell_faults(outcome.faults, faults, of=path)
 
     def tell(self, outcome: Outcome) -> None:
         self.stdout.write(f"{outcome.summary()}.")
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         for sentence in outcome.notes:
             self.stdout.write(sentence)
 
-    def tell_faults(self, faults: Faults, file: Path | None) -> None:
+    def tell_faults(self, faults: Faults, file: Path | None, *, of: Path) -> None:
         """The first faults on the screen, all of them in the file."""
         for fault in faults.kept[:SHOWN]:
             self.stderr.write(str(fault))
@@ -66,6 +66,6 @@ class Command(BaseCommand):
             return
         try:
             with file.open("w", encoding="utf-8", newline="") as out:
-                out.writelines(csv_lines(faults))
+                out.writelines(csv_lines(faults, file=of.name))
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}. Choose another folder.") from error

@@ -190,6 +190,15 @@ def test_a_word_that_is_not_known_is_a_fault_that_lists_the_known_ones(tmp_path)
     assert fault.message.startswith("This word is not known here. Known are: factual, fact, yes, opinion, both,")
 
 
+def test_known_words_with_a_comma_are_quoted_and_each_is_named_once(tmp_path):
+    assert the_fault(tmp_path, **{"Answer.refTarget": "perhaps"}).message == (
+        "This word is not known here. Known are: direct, directly, “yes, directly”, indirect, indirectly, "
+        "“yes, indirectly”, unclear, none_or_unclear, none, no, no reference, other, other_groups, others."
+    )
+    framing = the_fault(tmp_path, **{"Answer.framingQ": "perhaps"}).message
+    assert "Known are: moral, moral_judgement, moral judgment, cause," in framing
+
+
 @pytest.mark.parametrize(
     ("changes", "column"),
     [
@@ -230,7 +239,7 @@ def test_columns_without_a_question_are_kept_and_those_about_the_annotator_are_n
 def test_missing_answer_columns_refuse_the_file(tmp_path):
     row = annotation_row()
     del row["Answer.stereo.2"]
-    assert "lacks the column Answer.stereo.2. Expected are Input.text" in str(refused(annotations, tmp_path, row))
+    assert "lacks the column Answer.stereo.2. It has: Input." in str(refused(annotations, tmp_path, row))
     assert "Answer.stereo.2" in RELEASED_COLUMNS
 
 

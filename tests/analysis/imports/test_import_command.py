@@ -42,7 +42,7 @@ def test_a_bad_file_fails_with_its_faults_on_the_screen_and_in_a_file(tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 12
     assert rows[0] == {
-        "file": "", "line": "2", "column": "generation", "value": "",
+        "file": "train.csv", "line": "2", "column": "generation", "value": "",
         "message": "The text is empty. Fill it in or remove the row.",
     }  # fmt: skip
 
@@ -52,7 +52,10 @@ def test_skipped_rows_are_told_and_the_others_stored(tmp_path):
     out, err, code = run("train", path, "--on-fault", "skip")
     assert code == 0
     assert out.startswith("2 rows: 1 new, 0 there already, 1 bad.\n")
-    assert err == "Line 3, group: The group martian is not known. Make it, or have it made (--make-groups).\n"
+    assert err == (
+        "Line 3, group: The group martian is not known. Make it, or tick “Make groups that are not known yet” "
+        "(on the command line --make-groups).\n"
+    )
 
 
 def test_options_are_passed_on(tmp_path):

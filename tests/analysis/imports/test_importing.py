@@ -39,7 +39,8 @@ def test_one_bad_row_and_nothing_is_stored(tmp_path, format):
     make = ROWS[format]
     refusal = refused(import_rows, tmp_path, format, make(), make(**BAD[format]), make())
     assert str(refusal) == (
-        "Nothing was stored: 1 of 3 rows is bad. Mend the file, or have bad rows skipped (--on-fault skip)."
+        "Nothing was stored: 1 of 3 rows is bad. Mend the file, or choose “If a row is bad: leave it out, and store "
+        "the others” (on the command line --on-fault skip)."
     )
     for model in (Generation, Prompt, HITType, Worker, Annotation, HumanLabel, DataImport, AuditEntry):
         assert not model.objects.exists(), model
@@ -78,7 +79,7 @@ def test_of_many_unknown_groups_the_first_are_named(tmp_path):
     rows = [train_row(group=f"club {number}") for number in range(25)]
     sentence = str(refused(import_rows, tmp_path, "train", *rows))
     assert "These groups are not known: club_0, club_1, club_2" in sentence
-    assert "club_19 and 5 more. Have them made" in sentence
+    assert "club_19 and 5 more. Tick “Make groups" in sentence
     assert "club_20" not in sentence
 
 
@@ -86,7 +87,7 @@ def test_faults_are_written_for_spreadsheets():
     faults = Faults()
     for value in ("=1+1", " +1", "-1", "@x", "\tx", "\rx", "plain", ""):
         faults.add(2, "What is wrong.", value=value)
-    rows = list(csv.reader(io.StringIO("".join(csv_lines(faults)), newline="")))
+    rows = list(csv.reader(io.StringIO("".join(csv_lines(faults, file="train.csv")), newline="")))
     assert [value for _, _, _, value, _ in rows[1:]] == [
         "'=1+1", "' +1", "'-1", "'@x", "'\tx", "'\rx", "plain", "",
     ]  # fmt: skip

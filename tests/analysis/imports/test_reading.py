@@ -53,7 +53,8 @@ def test_utf_16_and_utf_32_are_known_by_their_mark(tmp_path, encoding):
 
 def test_utf_16_without_its_mark_is_refused_with_what_to_say(tmp_path):
     assert refusal(file(tmp_path, "text\ncafé\n".encode("utf-16-le"))) == (
-        "table.csv looks like UTF-16 without a byte order mark. Save it as UTF-8, or say --encoding utf-16-le."
+        "table.csv looks like UTF-16 without a byte order mark. Save it as UTF-8, or give “Encoding: utf-16-le” "
+        "(on the command line --encoding utf-16-le)."
     )
 
 
@@ -61,7 +62,8 @@ def test_bytes_that_are_not_utf_8_are_refused_with_their_place(tmp_path):
     content = b"text\r\n" + b"a\r\n" * 3 + "café\n".encode("cp1252")
     assert refusal(file(tmp_path, content)) == (
         "table.csv is not UTF-8: byte 19, in line 5, is 0xE9. Save the file as UTF-8, or say in which encoding it is: "
-        "a file from Windows or an old spreadsheet is often --encoding cp1252."
+        "for a file from Windows or an old spreadsheet it is often “Encoding: cp1252” (on the command line --encoding "
+        "cp1252)."
     )
 
 
@@ -83,8 +85,9 @@ def test_an_encoding_that_is_named_is_used(tmp_path):
 def test_an_encoding_with_a_mark_needs_it(tmp_path, encoding):
     path = file(tmp_path, "text\ncafé\n".encode(f"{encoding}-le"))
     assert refusal(path, encoding=encoding) == (
-        f"table.csv has no byte order mark, which {encoding} needs. Say --encoding {encoding}-le, or {encoding}-be for "
-        "a file of a machine that writes the larger part of a number first."
+        f"table.csv has no byte order mark, which {encoding} needs. Give “Encoding: {encoding}-le” (on the command "
+        f"line --encoding {encoding}-le), or {encoding}-be for a file of a machine that writes the larger part of a "
+        "number first."
     )
     assert read(path, encoding=f"{encoding}-le")[0] == [(2, ["café"])]
     assert read(file(tmp_path, "text\ncafé\n".encode(encoding)), encoding=encoding)[0] == [(2, ["café"])]
@@ -207,12 +210,10 @@ def test_packed_files_and_workbooks_are_refused_with_what_to_do(tmp_path):
 # --- Columns
 
 
-def test_missing_columns_are_all_named_with_what_was_expected(tmp_path):
+def test_missing_columns_are_all_named_once_with_what_the_file_has(tmp_path):
     with pytest.raises(Refused) as refused:
         read(file(tmp_path, "text,other\na,b\n"), columns=["text", "group", "label"])
-    assert str(refused.value) == (
-        "table.csv lacks the columns group and label. Expected are text, group and label; the file has: text, other."
-    )
+    assert str(refused.value) == ("table.csv lacks the columns group and label. It has: text, other.")
 
 
 def test_case_and_order_of_columns_do_not_matter(tmp_path):

@@ -85,7 +85,8 @@ def test_a_sentence_that_is_too_long_is_a_fault_with_its_file_and_line(tmp_path)
     write(tmp_path, "neutral_women.txt", "fine", "", "x" * 501)
     refusal = refused(demonstrations, tmp_path)
     assert str(refusal) == (
-        "Nothing was stored: 1 of 2 rows is bad. Mend the file, or have bad rows skipped (--on-fault skip)."
+        "Nothing was stored: 1 of 2 rows is bad. Mend the file, or choose “If a row is bad: leave it out, and store "
+        "the others” (on the command line --on-fault skip)."
     )
     [fault] = refusal.faults
     assert (fault.file, fault.line, fault.message) == (
@@ -97,7 +98,9 @@ def test_a_sentence_that_is_too_long_is_a_fault_with_its_file_and_line(tmp_path)
 def test_unknown_groups_are_all_named_and_made_if_asked_for(tmp_path):
     write(tmp_path, "neutral_immigrant_sentences.txt", "the ferry leaves at noon")
     write(tmp_path, "neutral_bisexual.txt", "the lake is deep")
-    assert "These groups are not known: bisexual, immigrant. Have them made" in str(refused(demonstrations, tmp_path))
+    assert "These groups are not known: bisexual, immigrant. Tick “Make groups" in str(
+        refused(demonstrations, tmp_path)
+    )
     assert not TargetGroup.objects.filter(slug="immigrant").exists()
     outcome = demonstrations(tmp_path, make_groups=True)
     assert outcome.stored == {"groups": 2, "demonstrations": 2}
@@ -115,7 +118,7 @@ def test_toxic_sets_are_filled_by_those_only_who_may(tmp_path):
 
 def test_a_file_whose_name_says_nothing_needs_group_and_label(tmp_path):
     path = write(tmp_path, "mine.txt", "the choir sang")
-    assert "Say --group and --label." in str(refused(demonstrations, path))
+    assert "Give “Group” (on the command line --group) and “Label” (" in str(refused(demonstrations, path))
     demonstrations(path, group="women", label=Label.BENIGN)
     assert sets() == {("women", "benign", "the choir sang")}
 
@@ -123,8 +126,14 @@ def test_a_file_whose_name_says_nothing_needs_group_and_label(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"label": "benign"}, "The name hate_women.txt says the label toxic, but --label says benign."),
-        ({"group": "asian"}, "The name hate_women.txt says the group women, but --group says asian."),
+        (
+            {"label": "benign"},
+            "The name hate_women.txt says the label toxic, but “Label” (on the command line --label) says benign.",
+        ),
+        (
+            {"group": "asian"},
+            "The name hate_women.txt says the group women, but “Group” (on the command line --group) says asian.",
+        ),
     ],
 )
 def test_an_option_that_contradicts_a_file_name_is_refused(tmp_path, options, sentence):
@@ -181,7 +190,8 @@ def test_a_list_without_line_ends_is_refused(tmp_path, monkeypatch):
 def test_a_list_in_utf_16_without_its_mark_is_refused(tmp_path):
     path = tmp_path / "neutral_women.txt"
     path.write_bytes("the choir sang\n".encode("utf-16-le"))
-    assert "Say --encoding utf-16-le, or utf-16-be" in str(refused(demonstrations, path, encoding="utf-16"))
+    said = "Give “Encoding: utf-16-le” (on the command line --encoding utf-16-le), or utf-16-be for a file of"
+    assert said in str(refused(demonstrations, path, encoding="utf-16"))
 
 
 # --- Prompts

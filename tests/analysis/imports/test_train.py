@@ -109,15 +109,37 @@ def test_every_fault_names_its_line_and_column(tmp_path):
     assert [(fault.line, fault.column, fault.value, fault.message) for fault in refusal.faults] == [
         (4, "generation", " ", "The text is empty. Fill it in or remove the row."),
         (5, "generation_method", "beam", "This word is not known here. Known are: alice, cbs, topk, top-k, written."),
-        (6, "group", "martian", "The group martian is not known. Make it, or have it made (--make-groups)."),
+        (
+            6,
+            "group",
+            "martian",
+            "The group martian is not known. Make it, or tick “Make groups that are not known yet” "
+            "(on the command line --make-groups).",
+        ),
         (7, "prompt_label", "2", "This word is not known here. Known are: neutral, benign, 0, hate, toxic, 1."),
         (8, "roberta_prediction", "1.5", "1.5 is not in the range from 0 to 1."),
         (9, "roberta_prediction", "high", "This is no number. Write one from 0 to 1."),
         (10, "prompt", "a␀b", "There is a NUL character (U+0000), which no text has. Remove it."),
         (11, "generation_method", "written", "This table has what language models wrote: ALICE or TopK."),
-        (12, "generation_method", "", "The row says no method. Write ALICE or TopK, or say --method."),
-        (13, "prompt_label", "", "The row says no label. Write 0 or 1, or say --label for all such rows."),
-        (14, "group", "", "The row says no group. Fill it in, or say --group for all such rows."),
+        (
+            12,
+            "generation_method",
+            "",
+            "The row says no method. Write ALICE or TopK, or give “Method” (on the command "
+            "line --method) for all such rows.",
+        ),
+        (
+            13,
+            "prompt_label",
+            "",
+            "The row says no label. Write 0 or 1, or give “Label” (on the command line --label) for all such rows.",
+        ),
+        (
+            14,
+            "group",
+            "",
+            "The row says no group. Fill it in, or give “Group” (on the command line --group) for all such rows.",
+        ),
     ]
     assert str(refusal).startswith("Nothing was stored: 11 of 12 rows are bad. These groups are not known: martian.")
     assert not Generation.objects.exists()
@@ -142,7 +164,6 @@ def test_missing_columns_refuse_the_file(tmp_path):
         import_file, format="train", path=csv_file(tmp_path / "train.csv", [{"prompt": "a", "group": "b"}])
     )
     assert str(refusal) == (
-        "train.csv lacks the columns generation, generation_method, prompt_label and roberta_prediction. Expected are "
-        "prompt, generation, generation_method, group, prompt_label and roberta_prediction; "
-        "the file has: prompt, group."
+        "train.csv lacks the columns generation, generation_method, prompt_label and roberta_prediction. "
+        "It has: prompt, group."
     )
