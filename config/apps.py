@@ -7,6 +7,7 @@ class HumanvalConfig(AppConfig):
     verbose_name = "Humanval"
 
     def ready(self) -> None:
+        import config.wayfinding  # noqa: F401 - puts its tag in the place of django-unfold's
         from config.roles import give_permissions
 
         # After the permissions of our own apps were made, and once a migration.

@@ -50,6 +50,11 @@ def up_to_the_bound(rows: QuerySet) -> str:
 class WorkspaceChangeList(ChangeList):
     """A list with the way on from its numbered pages, and back."""
 
+    def get_results(self, request) -> None:
+        """As Django's; the count beside the title, which would stop at the bound, is ours (config/wayfinding.py)."""
+        super().get_results(request)
+        self.full_result_count = self.result_count
+
     @property
     def is_narrowed(self) -> bool:
         """Whether somebody searched or filtered, so that rows are left out."""
