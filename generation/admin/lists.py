@@ -31,9 +31,20 @@ class BoundedPaginator(Paginator):
     def has_more(self) -> bool:
         return self._counted > COUNTED_UP_TO
 
+    @property
+    def last_counted(self) -> int:
+        """The key of the last row that has a page with a number, of a list in the order of keys that has more."""
+        return self._keys[COUNTED_UP_TO - 1]
+
     @cached_property
     def _counted(self) -> int:
-        return count_up_to(COUNTED_UP_TO + 1, self.object_list)
+        in_key_order = list(self.object_list.query.order_by[:1]) == NEWEST_FIRST
+        return len(self._keys) if in_key_order else count_up_to(COUNTED_UP_TO + 1, self.object_list)
+
+    @cached_property
+    def _keys(self) -> list[int]:
+        """Those of the first rows: they are counted and told apart from the older ones in one query."""
+        return list(self.object_list.values_list("pk", flat=True)[: COUNTED_UP_TO + 1])
 
 
 def count_up_to(most: int, rows: QuerySet) -> int:
@@ -71,8 +82,7 @@ class WorkspaceChangeList(ChangeList):
         in_key_order = self.model_admin.ordering == NEWEST_FIRST and ORDER_VAR not in self.params
         if not (in_key_order and self.paginator.has_more):
             return None
-        last_counted = self.queryset.values_list("pk", flat=True)[self.result_count - 1]
-        return self.get_query_string({self.before: last_counted}, remove=[PAGE_VAR])
+        return self.get_query_string({self.before: self.paginator.last_counted}, remove=[PAGE_VAR])
 
     @property
     def newest_link(self) -> str | None:
