@@ -193,7 +193,9 @@ def test_many_answers_are_worked_out_on_the_queue_and_shown_from_then_on(admin_c
     after = page(admin_client)
     assert [row[:2] for row in Table(after).rows()][4] == ["Full agreement", "0.500"]
     assert "of 6 submitted annotations; those not understood" in words(after)
-    assert f"Worked out on {StudyAgreement.objects.get().made_at:%-d %B %Y, %H:%M} UTC from 6 annotations." in words(after)
+    assert f"Worked out on {StudyAgreement.objects.get().made_at:%-d %B %Y, %H:%M} UTC from 6 annotations." in words(
+        after
+    )
     assert NEWER not in words(after)
 
 
