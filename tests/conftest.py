@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import groupby
 
 import pytest
+from django.core.cache import cache
 from xdist.scheduler import LoadScopeScheduling
 
 # What takes longer than ten seconds. A process is given a file while it is at its last tests of the one before, so
@@ -68,3 +69,9 @@ class WholeFiles(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> WholeFiles | None:
     return WholeFiles(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.fixture(autouse=True)
+def forget_what_was_cached():
+    """Help lines, wages and throttles that another test of this process has left in its cache."""
+    cache.clear()

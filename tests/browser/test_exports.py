@@ -47,6 +47,6 @@ def test_rows_are_chosen_and_come_out_as_files(page):
     page.get_by_label("Classifier's score, from").fill("0.5")
     page.get_by_label("Classifier's score, to").fill("0.1")
     follow(page, page.get_by_role("button", name="annotations.csv", exact=True))
-    assert page.get_by_text("The last score lies before the first").is_visible()
+    assert page.get_by_text("The last score lies before the first").first.is_visible()
     assert page.get_by_label("Groups").input_value() == "physical_dis"
     page.screenshot(path=SCREENSHOTS / "export-wrong-1280.png", full_page=True)
