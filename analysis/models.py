@@ -4,10 +4,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from annotator.models import Annotation, HITType
-from generation.models import Generation, one_of
+from generation.models import Generation, nobody_has_it, one_of
 
 
 class ImportFormat(models.TextChoices):
@@ -35,8 +34,7 @@ UNENDED_IMPORTS = (ImportState.QUEUED, ImportState.RUNNING)
 class DataImportQuerySet(models.QuerySet):
     def waiting(self) -> "DataImportQuerySet":
         """Unended and worked on by nobody, or by somebody whose lease has lapsed."""
-        free = Q(lease_expires_at=None) | Q(lease_expires_at__lt=timezone.now())
-        return self.filter(free, state__in=UNENDED_IMPORTS)
+        return self.filter(nobody_has_it(), state__in=UNENDED_IMPORTS)
 
 
 class DataImport(models.Model):

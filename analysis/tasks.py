@@ -1,38 +1,29 @@
 """Tasks of the queue: each calls one act and is safe to run twice."""
 
-import threading
-
 from celery import shared_task
-from celery.signals import worker_shutting_down
 from django.db import OperationalError
 
 from analysis import figures, uploads
 from analysis.models import DataImport
-
-stopping = threading.Event()
-
-
-@worker_shutting_down.connect
-def stop_in_good_order(**_) -> None:
-    """Without this, a worker asked to stop would go on to the end of its import."""
-    stopping.set()
+from generation import stopping
+from generation.wakeups import ask_for
 
 
 @shared_task(
-    name="analysis.import_file",
+    name=uploads.IMPORT,
     autoretry_for=(OperationalError,),  # the database restarting; anything else ends on the import's page
     retry_backoff=True,
     max_retries=5,
 )
 def import_file(import_id: int) -> None:
-    uploads.work_on_import(import_id=import_id, is_stopping=stopping.is_set)
+    uploads.work_on_import(import_id=import_id, is_stopping=stopping.asked.is_set)
 
 
 @shared_task(name="analysis.wake_imports")
 def wake_imports() -> None:
     """Wake a worker for imports that nobody works on, after a lost wake-up or a lapsed lease; clear up after them."""
     for import_id in DataImport.objects.waiting().values_list("pk", flat=True):
-        uploads.wake_worker_for(import_id)
+        ask_for(uploads.IMPORT, data_import=import_id)
     uploads.throw_away_what_is_left()
 
 

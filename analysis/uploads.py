@@ -10,32 +10,28 @@ from itertools import count
 from pathlib import Path
 
 import structlog
-from celery import current_app
 from django.conf import settings
 from django.db import Error, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest, Now
 from django.utils import timezone
-from kombu.exceptions import ChannelError
-from kombu.exceptions import OperationalError as BrokerError
 
 from analysis.importing import ImportLost, Refused, import_file, keep_faults
 from analysis.imports.faults import Faults, storable
 from analysis.imports.work import Options, Progress
 from analysis.models import UNENDED_IMPORTS, DataImport, ImportFormat, ImportState
 from generation.auditing import note
+from generation.leases import STOPPED_EACH_TIME, is_worn_out
+from generation.wakeups import ask_for
 
+IMPORT = "analysis.import_file"
+"""The task of the queue that imports an upload."""
 FOLDERS = (ImportFormat.DEMONSTRATIONS, ImportFormat.PROMPTS)
 """Formats of which several files may be uploaded at once."""
-MAX_LEASES = 3
 MOST_FILES = 200
 BEAT_SECONDS = 1.0
-WAKE_UP_EXPIRES = 30
 LEFT_AFTER = timedelta(hours=1)
 """What lies among the uploads for so long and belongs to no import is thrown away: whoever put it there has died."""
-STOPPED_EACH_TIME = (
-    "Its worker stopped {leases} times before the end. See the workers' logs; a machine short of memory does this."
-)
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +73,7 @@ def ask_for_import(*, files: Sequence, format: str, options: Options, by) -> Dat
             bytes_total=sum(file.size for file in files),
             created_by=by,
         )
-        wake_worker_for(record.pk)
+        ask_for(IMPORT, data_import=record.pk)
     log.info("import_asked_for", data_import=record.pk, format=format, files=len(files))
     return record
 
@@ -179,8 +175,8 @@ def lease_import(*, import_id: int) -> DataImport | None:
     ):  # fmt: skip
         return None
     record = DataImport.objects.select_related("created_by").get(pk=import_id)
-    if record.leases > MAX_LEASES:
-        _end(record, ImportState.FAILED, STOPPED_EACH_TIME.format(leases=MAX_LEASES))
+    if is_worn_out(record):
+        _end(record, ImportState.FAILED, STOPPED_EACH_TIME)
         throw_away(record)
         return None
     return record
@@ -292,18 +288,3 @@ def _touched(path: Path) -> float:
 
 def _lease_end():
     return timezone.now() + timedelta(seconds=settings.LEASE_SECONDS)
-
-
-# --- Wake-ups --------------------------------------------------------------------------------
-
-
-def wake_worker_for(import_id: int) -> None:
-    """Once the transaction is stored, send a wake-up; if that fails, the periodic task sends one later."""
-
-    def send() -> None:
-        try:
-            current_app.send_task("analysis.import_file", [import_id], queue="default", expires=WAKE_UP_EXPIRES)
-        except (BrokerError, ChannelError, OSError) as error:
-            log.warning("wake_up_not_sent", data_import=import_id, error=str(error))
-
-    transaction.on_commit(send)

@@ -7,13 +7,12 @@ from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from analysis import figures
 from analysis.exports import EXPORTS
 from analysis.exports.filtering import ExportForm, WrongFilter
-from analysis.exports.writing import CONTENT_TYPES, FORMATS, stream
+from analysis.exports.writing import FORMATS, headers_of, stream
 from annotator.models import HITType
 from generation.admin import BoundedPaginator
 
@@ -75,11 +74,4 @@ def download(request: HttpRequest, name: str, file_format: str) -> HttpResponse:
         made = stream(name, file_format, request.GET, excel_safe=safe, by=request.user)
     except WrongFilter as wrong:
         return export(request, wrong)
-    return StreamingHttpResponse(
-        made,
-        content_type=CONTENT_TYPES[file_format],
-        headers={
-            "Content-Disposition": f'attachment; filename="{name}-{timezone.now():%Y-%m-%d}.{file_format}"',
-            "Content-Length": str(made.size),
-        },
-    )
+    return StreamingHttpResponse(made, headers=headers_of(made, name, file_format))

@@ -37,6 +37,7 @@ from annotator.models import (
     Payment,
     PaymentKind,
     StatementDraw,
+    is_in_state,
 )
 
 POINTS = 48
@@ -202,7 +203,7 @@ def _places(hit_type: HITType) -> Places:
 def _place_counts() -> dict[str, Sum | Count]:
     judged = Q(is_check=False)
     alive = Q(expires_at__gt=Now(), disposed_at=None)
-    states = {status.value: Count("pk", filter=judged & _in_state(status)) for status in HITStatus}
+    states = {status.value: Count("pk", filter=judged & is_in_state(status)) for status in HITStatus}
     return {
         "wanted": Sum("max_assignments", filter=judged, default=0),
         "filled": Sum(F("held_places") - F("open_assignments"), filter=judged, default=0),
@@ -213,19 +214,6 @@ def _place_counts() -> dict[str, Sum | Count]:
         "checks": Count("pk", filter=Q(is_check=True)),
         **states,
     }
-
-
-def _in_state(status: HITStatus) -> Q:
-    """``HITQuerySet.in_state`` as a condition."""
-    if status == HITStatus.DISPOSED:
-        return Q(disposed_at__isnull=False)
-    acceptable = Q(free_places__gt=0, expires_at__gt=Now())
-    if status == HITStatus.ASSIGNABLE:
-        return acceptable & Q(disposed_at=None)
-    over = ~acceptable & Q(disposed_at=None)
-    if status == HITStatus.UNASSIGNABLE:
-        return over & Q(open_assignments__gt=0)
-    return over & Q(open_assignments=0, reviewing_at__isnull=status == HITStatus.REVIEWABLE)
 
 
 def _as_places(row: dict) -> Places:

@@ -1,25 +1,16 @@
 """Queue tasks: each takes ids, calls one act and is safe to run twice."""
 
-import threading
 from functools import partial
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready
 from django.db import OperationalError
 
-from generation import counting, replaying, trying, working
+from generation import counting, replaying, stopping, trying, working
 from generation.models import GenerationRun, Replay, Trial
 from generation.wakeups import ask_to_count, wake_worker_for, wake_worker_for_replay, wake_worker_for_trial
 
 RUNS_COUNTED_AT_ONCE = 3
-
-stopping = threading.Event()
-
-
-@worker_shutting_down.connect
-def stop_in_good_order(**_) -> None:
-    """Without this, a worker asked to stop would go on to the end of its run."""
-    stopping.set()
 
 
 @shared_task(
@@ -31,8 +22,8 @@ def stop_in_good_order(**_) -> None:
 def work_on_run(run_id: int) -> None:
     working.work_on_run(
         run_id=run_id,
-        is_stopping=stopping.is_set,
-        between_chunks=partial(trying.work_on_waiting_trials, is_stopping=stopping.is_set),
+        is_stopping=stopping.asked.is_set,
+        between_chunks=partial(trying.work_on_waiting_trials, is_stopping=stopping.asked.is_set),
     )
 
 
@@ -43,7 +34,7 @@ def work_on_run(run_id: int) -> None:
     max_retries=5,
 )
 def replay(replay_id: int) -> None:
-    replaying.work_on_replay(replay_id=replay_id, is_stopping=stopping.is_set)
+    replaying.work_on_replay(replay_id=replay_id, is_stopping=stopping.asked.is_set)
 
 
 @shared_task(
@@ -53,7 +44,7 @@ def replay(replay_id: int) -> None:
     max_retries=5,
 )
 def trial(trial_id: int) -> None:
-    trying.work_on_trial(trial_id=trial_id, is_stopping=stopping.is_set)
+    trying.work_on_trial(trial_id=trial_id, is_stopping=stopping.asked.is_set)
 
 
 @shared_task(name="generation.count_near_duplicates", autoretry_for=(OperationalError,), max_retries=5)

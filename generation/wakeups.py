@@ -26,7 +26,7 @@ def wake_worker_for_replay(replay_id: int) -> None:
 
 def ask_to_count(run_id: int) -> None:
     """The same for counting what an ended run wrote twice over; that takes no model."""
-    transaction.on_commit(lambda: _send("generation.count_near_duplicates", queue="default", run=run_id))
+    ask_for("generation.count_near_duplicates", run=run_id)
 
 
 def wake_worker_for_trial(trial_id: int) -> None:

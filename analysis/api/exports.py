@@ -2,7 +2,6 @@
 
 from django import forms
 from django.http import StreamingHttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -13,7 +12,7 @@ from rest_framework.response import Response
 from analysis.exports import EXPORTS
 from analysis.exports.columns import Export
 from analysis.exports.filtering import ExportForm, WrongFilter
-from analysis.exports.writing import CONTENT_TYPES, FORMATS, Download, stream
+from analysis.exports.writing import CONTENT_TYPES, FORMATS, Download, headers_of, stream
 from generation.api.fields import Choice, Text
 from generation.api.frame import AnyForm, View
 
@@ -98,14 +97,7 @@ class ExportViewSet(View):
         if not export.is_for(request.user):
             self.permission_denied(request, message=NOT_ALLOWED)
         made = self._stream(export, file_format)
-        return StreamingHttpResponse(
-            made,
-            content_type=CONTENT_TYPES[file_format],
-            headers={
-                "Content-Disposition": f'attachment; filename="{name}-{timezone.now():%Y-%m-%d}.{file_format}"',
-                "Content-Length": str(made.size),
-            },
-        )
+        return StreamingHttpResponse(made, headers=headers_of(made, name, file_format))
 
     def _stream(self, export: Export, file_format: str) -> Download:
         asked = self.request.query_params

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
 
 from analysis.exports import EXPORTS
 from analysis.exports.columns import Export
@@ -60,6 +61,15 @@ class Download:
         with self._file:
             while piece := self._file.read(BUFFER):
                 yield piece
+
+
+def headers_of(made: Download, name: str, format: str) -> dict[str, str]:
+    """What a browser is told of a file that it downloads."""
+    return {
+        "Content-Type": CONTENT_TYPES[format],
+        "Content-Disposition": f'attachment; filename="{name}-{timezone.now():%Y-%m-%d}.{format}"',
+        "Content-Length": str(made.size),
+    }
 
 
 def find(name: str) -> Export:

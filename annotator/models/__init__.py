@@ -15,7 +15,7 @@ from annotator.models.assignments import (
     AssignmentStatus,
 )
 from annotator.models.consent import GIVEN_ELSEWHERE, Consent, ConsentForm, HelpLine
-from annotator.models.hits import HIT, UNLIMITED, HITStatus
+from annotator.models.hits import HIT, UNLIMITED, HITStatus, is_in_state
 from annotator.models.known_answers import KnownAnswers
 from annotator.models.pay import PaidOut, Payment, PaymentKind, Payout
 from annotator.models.people import Grant, Invitation, Panel, Qualification, TestResult, Worker, new_pseudonym
@@ -52,5 +52,6 @@ __all__ = [
     "Survey",
     "TestResult",
     "Worker",
+    "is_in_state",
     "new_pseudonym",
 ]

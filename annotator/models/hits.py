@@ -24,6 +24,19 @@ class HITStatus(models.TextChoices):
     DISPOSED = "disposed", "disposed"
 
 
+def is_in_state(status: HITStatus) -> Q:
+    """The rule of ``HIT.status`` as a condition, for the database."""
+    if status == HITStatus.DISPOSED:
+        return Q(disposed_at__isnull=False)
+    can_be_accepted = Q(free_places__gt=0, expires_at__gt=Now())
+    if status == HITStatus.ASSIGNABLE:
+        return can_be_accepted & Q(disposed_at=None)
+    full_or_expired = ~can_be_accepted & Q(disposed_at=None)
+    if status == HITStatus.UNASSIGNABLE:
+        return full_or_expired & Q(open_assignments__gt=0)
+    return full_or_expired & Q(open_assignments=0, reviewing_at__isnull=status == HITStatus.REVIEWABLE)
+
+
 class HITQuerySet(models.QuerySet):
     def assignable(self) -> "HITQuerySet":
         """HITs with a free place that can still be accepted."""
@@ -40,17 +53,8 @@ class HITQuerySet(models.QuerySet):
         return self.filter(is_check=False)
 
     def in_state(self, status: HITStatus) -> "HITQuerySet":
-        """Those whose ``status`` is this one: the same rule, for the database."""
-        if status == HITStatus.DISPOSED:
-            return self.exclude(disposed_at=None)
-        can_be_accepted = Q(free_places__gt=0, expires_at__gt=Now())
-        if status == HITStatus.ASSIGNABLE:
-            return self.filter(can_be_accepted, disposed_at=None)
-        full_or_expired = self.filter(~can_be_accepted, disposed_at=None)
-        if status == HITStatus.UNASSIGNABLE:
-            return full_or_expired.filter(open_assignments__gt=0)
-        is_marked = Q(reviewing_at__isnull=status == HITStatus.REVIEWABLE)
-        return full_or_expired.filter(is_marked, open_assignments=0)
+        """Those whose ``status`` is this one."""
+        return self.filter(is_in_state(status))
 
     def nearest_completion_first(self) -> "HITQuerySet":
         """Finish what is begun; equals in an order fixed at random when they were published."""

@@ -1,7 +1,7 @@
 """Everything up to a stored generation: groups, demonstrations, prompts, runs and their chunks."""
 
 from generation.models.audit import AuditEntry
-from generation.models.choices import Label, Method, Precision, RunMethod, has_text, one_of
+from generation.models.choices import Label, Method, Precision, RunMethod, has_text, nobody_has_it, one_of
 from generation.models.generations import TEXT_DIGEST, TEXT_WORDS, FinishReason, Generation, digest
 from generation.models.groups import Demonstration, DemonstrationQuerySet, Origin, Prompt, TargetGroup
 from generation.models.replays import Replay, ReplayQuerySet
@@ -51,5 +51,6 @@ __all__ = [
     "Verdict",
     "digest",
     "has_text",
+    "nobody_has_it",
     "one_of",
 ]

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 
 class Label(models.TextChoices):
@@ -37,6 +38,11 @@ class Precision(models.TextChoices):
 
     FLOAT32 = "float32", "float32"
     BFLOAT16 = "bfloat16", "bfloat16"
+
+
+def nobody_has_it() -> Q:
+    """A condition on rows that workers lease: nobody has taken this one up, or the lease has lapsed."""
+    return Q(lease_expires_at=None) | Q(lease_expires_at__lt=timezone.now())
 
 
 def one_of(field: str, choices: type[models.TextChoices], *, name: str) -> models.CheckConstraint:

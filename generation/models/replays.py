@@ -4,16 +4,15 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
+from generation.models.choices import nobody_has_it
 from generation.models.generations import Generation
 
 
 class ReplayQuerySet(models.QuerySet):
     def waiting(self) -> "ReplayQuerySet":
         """Unfinished and worked on by nobody, or by somebody whose lease has lapsed."""
-        free = Q(lease_expires_at=None) | Q(lease_expires_at__lt=timezone.now())
-        return self.filter(free, finished_at=None)
+        return self.filter(nobody_has_it(), finished_at=None)
 
 
 class Replay(models.Model):

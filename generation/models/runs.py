@@ -8,7 +8,7 @@ from django.db.models import Count, F, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from generation.models.choices import Label, Method, Precision, RunMethod, one_of
+from generation.models.choices import Label, Method, Precision, RunMethod, nobody_has_it, one_of
 from generation.models.groups import TargetGroup
 
 
@@ -209,7 +209,7 @@ class GenerationChunkQuerySet(models.QuerySet):
 
     def free(self) -> "GenerationChunkQuerySet":
         """Unfinished and held by nobody, or by somebody whose lease has lapsed."""
-        return self.unfinished().filter(Q(lease_expires_at=None) | Q(lease_expires_at__lt=timezone.now()))
+        return self.unfinished().filter(nobody_has_it())
 
     def with_stored(self) -> "GenerationChunkQuerySet":
         return self.annotate(stored=Count("generations"))

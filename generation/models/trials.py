@@ -4,9 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 
-from generation.models.choices import Label, has_text, one_of
+from generation.models.choices import Label, has_text, nobody_has_it, one_of
 from generation.models.generations import FinishReason
 from generation.models.groups import Demonstration, Prompt, TargetGroup
 
@@ -33,8 +32,7 @@ class BadBecause(models.TextChoices):
 class TrialQuerySet(models.QuerySet):
     def waiting(self) -> "TrialQuerySet":
         """Unfinished and worked on by nobody, or by somebody whose lease has lapsed."""
-        free = Q(lease_expires_at=None) | Q(lease_expires_at__lt=timezone.now())
-        return self.filter(free, finished_at=None)
+        return self.filter(nobody_has_it(), finished_at=None)
 
     def with_counts(self) -> "TrialQuerySet":
         """Each with how many responses were written, promoted, and name the group."""

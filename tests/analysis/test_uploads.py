@@ -16,6 +16,7 @@ from analysis import tasks, uploads
 from analysis.imports import FORMATS
 from analysis.imports.work import Options, Progress
 from analysis.models import DataImport
+from generation import wakeups
 from generation.models import AuditEntry, Demonstration, Generation
 from tests.analysis.imports.files import COLUMNS, train_row
 from tests.annotator.threads import in_the_background
@@ -298,7 +299,7 @@ def test_waiting_imports_are_woken_for(ada, monkeypatch, django_capture_on_commi
     def send(task, args, *, queue, **_):
         sent.append((task, args, queue))
 
-    monkeypatch.setattr(uploads.current_app, "send_task", send)
+    monkeypatch.setattr(wakeups.current_app, "send_task", send)
     with django_capture_on_commit_callbacks(execute=True):
         record = ask(table(train_row()), by=ada)
         tasks.wake_imports()
