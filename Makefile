@@ -6,7 +6,7 @@ HUMANVAL_VAR ?= var
 export HUMANVAL_VAR := $(abspath $(HUMANVAL_VAR))
 BIN := $(abspath .venv/bin)
 
-.PHONY: run install install-dev test check format bench bench-agreement bench-alice bench-alice-gpu bench-web bench-io pictures
+.PHONY: run install install-dev test check format bench bench-analysis bench-alice bench-alice-gpu bench-web bench-io pictures
 
 # What a laptop serves is plain HTTP on its own address; production is HTTPS unless told otherwise.
 LOCAL := HUMANVAL_HTTPS=0 HUMANVAL_SITE_URL=http://localhost:$(PORT) HUMANVAL_LOG_FORMAT=text
@@ -23,8 +23,9 @@ install-dev: .venv/installed-dev
 	@.venv/bin/python config/install.py
 	@touch $@
 
-.venv/installed-dev: .venv/installed requirements-dev.txt
+.venv/installed-dev: .venv/installed requirements-dev.txt requirements-dev-alone.txt
 	@.venv/bin/python -m pip install --quiet --requirement requirements-dev.txt
+	@.venv/bin/python -m pip install --quiet --no-deps --requirement requirements-dev-alone.txt
 	@touch $@
 
 # Tests keep their state apart; HUMANVAL_VAR is for `make run`. All of them are shared among as many processes as there
@@ -51,10 +52,11 @@ format: install-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-agreement bench-alice bench-web bench-io
+bench: bench-analysis bench-alice bench-web bench-io
 
-bench-agreement: install-dev
-	@$(BIN)/python -m benchmarks.agreement
+# Agreement against other packages and its bootstrap, at full size.
+bench-analysis: install-dev
+	@OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.analysis
 
 # The processor's threads, and how many of the 16 prompts the plain reading of the paper decodes, too: a minute each and more.
 THREADS ?= 1

@@ -10,13 +10,18 @@ from django.utils import timezone
 from analysis.imports import FORMATS
 from analysis.imports.faults import Faults, Refused, storable
 from analysis.imports.work import Options, Progress, Work, WrongOption
-from analysis.models import DataImport, ImportFault, ImportState
+from analysis.models import DataImport, HumanLabel, ImportFault, ImportState
+from annotator.models import HIT, Annotation, Assignment
 from generation.auditing import note
+from generation.models import Generation
 
 __all__ = ["ImportLost", "Outcome", "Refused", "WrongOption", "import_file"]
 
 ONE_AT_A_TIME = 7_305_001
 """PostgreSQL's number for our lock: two imports with the same rows would wait for each other, and for ever."""
+MANY = 1000
+GROWN = (Generation, HIT, Assignment, Annotation, HumanLabel)
+"""Tables that an import can make much larger."""
 
 log = structlog.get_logger(__name__)
 
@@ -80,8 +85,16 @@ def import_file(
             "file imported", by=by, subject=f"import {record.pk}",
             format=format, file=record.file_name, new=work.new, known=work.known, bad=work.faults.count,
         )  # fmt: skip
+    if outcome.new >= MANY:
+        _count_anew()
     log.info("file_imported", format=format, new=outcome.new, known=outcome.known, bad=outcome.bad)
     return outcome
+
+
+def _count_anew() -> None:
+    """Have PostgreSQL's estimates tell of what was imported at once: plans and the overview rest on them."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {', '.join(model._meta.db_table for model in GROWN)}")
 
 
 def size_of(path: Path) -> int:

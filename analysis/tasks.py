@@ -3,10 +3,12 @@
 from celery import shared_task
 from django.db import OperationalError
 
-from analysis import figures, uploads
-from analysis.models import DataImport
+from analysis import uploads
+from analysis.humanval import comparing, drawing, proving, sets
+from analysis.models import DataImport, HumanvalProof, HumanvalSet
+from analysis.reports import storing
 from generation import stopping
-from generation.wakeups import ask_for
+from generation.wakeups import ask_for, ask_for_model
 
 
 @shared_task(
@@ -27,11 +29,52 @@ def wake_imports() -> None:
     uploads.throw_away_what_is_left()
 
 
-@shared_task(name="analysis.work_out_agreement")
-def work_out_agreement(hit_type_id: int) -> None:
-    figures.work_out(hit_type_id=hit_type_id)
+@shared_task(
+    name=storing.WORK_OUT,
+    autoretry_for=(OperationalError,),  # the database restarting; anything else is said on the report's page
+    retry_backoff=True,
+    max_retries=5,
+)
+def work_out_report(stored: int) -> None:
+    storing.work_out(stored=stored, is_stopping=stopping.asked.is_set)
 
 
-@shared_task(name="analysis.refresh_agreement")
-def refresh_agreement() -> None:
-    figures.refresh()
+@shared_task(name="analysis.wake_reports")
+def wake_reports() -> None:
+    storing.wake()
+
+
+@shared_task(name="analysis.refresh_reports")
+def refresh_reports() -> None:
+    storing.refresh()
+
+
+@shared_task(
+    name=sets.DRAW,
+    autoretry_for=(OperationalError,),  # the database restarting; anything else ends on the set's page
+    retry_backoff=True,
+    max_retries=5,
+)
+def draw_humanval(set_id: int) -> None:
+    drawing.work_on_set(set_id=set_id, is_stopping=stopping.asked.is_set)
+
+
+@shared_task(name=comparing.COMPARE, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
+def compare_with_humanval(set_id: int) -> None:
+    comparing.work_on_comparison(set_id=set_id)
+
+
+@shared_task(name=proving.PROVE, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
+def prove_humanval(proof_id: int) -> None:
+    proving.work_on_proof(proof_id=proof_id, is_stopping=stopping.asked.is_set)
+
+
+@shared_task(name="analysis.wake_humanval")
+def wake_humanval() -> None:
+    """Wake workers for sets to be drawn, compared or proved: after a lost wake-up, a lapsed lease, or a reading."""
+    for set_id in HumanvalSet.objects.waiting().values_list("pk", flat=True):
+        ask_for(sets.DRAW, humanval_set=set_id)
+    for set_id in comparing.waiting_to_be_compared().values_list("pk", flat=True):
+        ask_for(comparing.COMPARE, humanval_set=set_id)
+    for proof_id in HumanvalProof.objects.waiting().values_list("pk", flat=True):
+        ask_for_model(proving.PROVE, humanval_proof=proof_id)

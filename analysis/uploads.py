@@ -22,6 +22,7 @@ from analysis.imports.work import Options, Progress
 from analysis.models import UNENDED_IMPORTS, DataImport, ImportFormat, ImportState
 from generation.auditing import note
 from generation.leases import STOPPED_EACH_TIME, is_worn_out
+from generation.stopping import WorkerStopping
 from generation.wakeups import ask_for
 
 IMPORT = "analysis.import_file"
@@ -38,10 +39,6 @@ log = structlog.get_logger(__name__)
 
 class NotUploaded(ValueError):
     """The upload cannot be taken; ``str`` says why."""
-
-
-class WorkerStopping(RuntimeError):
-    """The worker was asked to stop."""
 
 
 # --- Asking for it ---------------------------------------------------------------------------

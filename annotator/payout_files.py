@@ -10,21 +10,10 @@ from collections.abc import Callable, Iterator
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from annotator.models import Invitation, Payment, PaymentKind, Payout
+from annotator.spreadsheets import harmless
 
 CHUNK = 2000
 CURRENCY = "USD"
-STARTS_A_FORMULA = "=+-@＝＋－＠"
-
-
-def harmless(text: str) -> str:
-    """A cell that people typed, made such that no spreadsheet runs it as a formula.
-
-    >>> harmless("=1+1"), harmless(" @here"), harmless("Ada = +1")
-    ("'=1+1", "' @here", 'Ada = +1')
-    """
-    begins_one = text.lstrip().startswith(tuple(STARTS_A_FORMULA)) or text.startswith(("\t", "\r", "\n"))
-    return f"'{text}" if begins_one else text
-
 
 COLUMNS: dict[str, Callable[[dict], object]] = {
     "payout": lambda row: row["payout"],

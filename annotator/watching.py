@@ -47,6 +47,7 @@ ENOUGH_FOR_A_PACE = 10
 """The pace is that of the last hour if so many places were filled in it, else that of the last day."""
 DAY = timedelta(days=1)
 SHORTEST_COURSE = timedelta(minutes=1)
+NO_WORK = {"first_at": None, "last_at": None, "waiting": Decimal(0), "under_way": Decimal(0)}
 
 
 @dataclass(frozen=True)
@@ -160,13 +161,7 @@ class Watch:
     @cached_property
     def pace(self) -> Pace | None:
         """None as long as nothing was filled within a day, or nothing is open."""
-        if not self.places.open or not self.work.filled_last_day:
-            return None
-        n, over = self.work.filled_last_hour, HOUR
-        if n < ENOUGH_FOR_A_PACE:
-            n = self.work.filled_last_day
-            over = min(DAY, max(self.now - self.work.first_at, HOUR))
-        return Pace(an_hour=n / (over / HOUR), n=n, over=over, left=over * self.places.open / n)
+        return pace_of(self.places, self.work, self.now)
 
 
 def watch(hit_type: HITType) -> Watch:
@@ -196,6 +191,25 @@ def of_studies(hit_types: list[HITType]) -> dict[int, Places]:
     return {hit_type.pk: found.get(hit_type.pk) or _as_places({}) for hit_type in hit_types}
 
 
+def works_of(hit_types: list[HITType], now: datetime) -> dict[int, Work]:
+    """The work on several studies by id, in one query."""
+    rows = Assignment.objects.filter(hit__hit_type__in=hit_types).order_by().values("hit__hit_type")
+    found = {row.pop("hit__hit_type"): Work(**row) for row in rows.annotate(**_work_counts(now))}
+    nothing = Work(**dict.fromkeys(Work.__dataclass_fields__, 0) | NO_WORK)
+    return {hit_type.pk: found.get(hit_type.pk, nothing) for hit_type in hit_types}
+
+
+def pace_of(places: Places, work: Work, now: datetime) -> Pace | None:
+    """How fast open places are filled; None as long as nothing was filled within a day, or nothing is open."""
+    if not places.open or not work.filled_last_day:
+        return None
+    n, over = work.filled_last_hour, HOUR
+    if n < ENOUGH_FOR_A_PACE:
+        n = work.filled_last_day
+        over = min(DAY, max(now - work.first_at, HOUR))
+    return Pace(an_hour=n / (over / HOUR), n=n, over=over, left=over * places.open / n)
+
+
 def _places(hit_type: HITType) -> Places:
     return _as_places(hit_type.hits.aggregate(**_place_counts()))
 
@@ -223,24 +237,26 @@ def _as_places(row: dict) -> Places:
 
 
 def _work(hit_type: HITType, now: datetime) -> Work:
+    return Work(**Assignment.objects.filter(hit__hit_type=hit_type).aggregate(**_work_counts(now)))
+
+
+def _work_counts(now: datetime) -> dict[str, Sum | Count | Min | Max]:
     submitted = Q(submitted_at__isnull=False)
     filled = Q(holds_place=True, hit__is_check=False)
     open_ = Q(status=AssignmentStatus.ACCEPTED)
     midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
-    return Work(
-        **Assignment.objects.filter(hit__hit_type=hit_type).aggregate(
-            submitted=Count("pk", filter=submitted),
-            submitted_today=Count("pk", filter=Q(submitted_at__gte=midnight)),
-            at_work=Count("pk", filter=open_ & Q(deadline__gte=now)),
-            people=Count("worker", filter=submitted, distinct=True),
-            filled_last_hour=Count("pk", filter=filled & Q(submitted_at__gte=now - HOUR)),
-            filled_last_day=Count("pk", filter=filled & Q(submitted_at__gte=now - DAY)),
-            first_at=Min("submitted_at"),
-            last_at=Max("submitted_at"),
-            waiting=Sum("reward", filter=Q(status=AssignmentStatus.SUBMITTED), default=Decimal(0)),
-            under_way=Sum("reward", filter=open_, default=Decimal(0)),
-        )
-    )
+    return {
+        "submitted": Count("pk", filter=submitted),
+        "submitted_today": Count("pk", filter=Q(submitted_at__gte=midnight)),
+        "at_work": Count("pk", filter=open_ & Q(deadline__gte=now)),
+        "people": Count("worker", filter=submitted, distinct=True),
+        "filled_last_hour": Count("pk", filter=filled & Q(submitted_at__gte=now - HOUR)),
+        "filled_last_day": Count("pk", filter=filled & Q(submitted_at__gte=now - DAY)),
+        "first_at": Min("submitted_at"),
+        "last_at": Max("submitted_at"),
+        "waiting": Sum("reward", filter=Q(status=AssignmentStatus.SUBMITTED), default=Decimal(0)),
+        "under_way": Sum("reward", filter=open_, default=Decimal(0)),
+    }
 
 
 def _pay(hit_type: HITType, places: Places, work: Work) -> Pay:

@@ -14,6 +14,7 @@ RESEARCHER_MAY = {
         "demonstration": ["view", "add", "change"],
         "generationrun": ["view", "add", "change"],
         "generation": ["view"],
+        "reading": ["view", "add"],
         "replay": ["view", "add"],
         "trial": ["view", "add"],
         "response": ["view", "change"],
@@ -39,6 +40,7 @@ RESEARCHER_MAY = {
     "analysis": {
         "dataimport": ["view", "add"],
         "humanlabel": ["view"],
+        "humanvalset": ["view", "add", "change"],
     },
 }
 

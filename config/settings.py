@@ -13,6 +13,7 @@ import structlog
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
+from analysis.reports.catalogue import REPORTS
 from config import embedded
 from config.state import make_state_folder, secret
 
@@ -137,7 +138,13 @@ CELERY_BEAT_SCHEDULE = {
     "expire lapsed assignments": {"task": "annotator.expire_assignments", "schedule": 30.0, "options": {"expires": 30}},
     "approve overdue work": {"task": "annotator.approve_overdue", "schedule": 60.0, "options": {"expires": 60}},
     "wake imports that nobody works on": {"task": "analysis.wake_imports", "schedule": 5.0, "options": {"expires": 5}},
-    "refresh agreement": {"task": "analysis.refresh_agreement", "schedule": 60.0, "options": {"expires": 60}},
+    "wake sets that nobody works on": {"task": "analysis.wake_humanval", "schedule": 5.0, "options": {"expires": 5}},
+    "wake reports that nobody works on": {"task": "analysis.wake_reports", "schedule": 5.0, "options": {"expires": 5}},
+    "refresh reports": {
+        "task": "analysis.refresh_reports",
+        "schedule": 60.0,
+        "options": {"expires": 60, "queue": "reports"},
+    },
 }
 
 # --- Security ------------------------------------------------------------------------------
@@ -187,11 +194,12 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     }
 }
-# django-unfold's Alpine evaluates expressions and sets styles; annotators never see these pages.
+# django-unfold's Alpine evaluates expressions and sets styles; Plotly draws a PNG from a blob. Annotators never see
+# these pages.
 ADMIN_CONTENT_SECURITY_POLICY = {
     "style-src": [SELF, "'unsafe-inline'"],
     "script-src": [SELF, "'unsafe-inline'", "'unsafe-eval'"],
-    "img-src": [SELF, "data:"],
+    "img-src": [SELF, "data:", "blob:"],
     "font-src": [SELF],
 }
 
@@ -203,6 +211,11 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = VAR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "config.static_files.PlotlyFinder",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -255,6 +268,7 @@ SPECTACULAR_SETTINGS = {
         "Label": "generation.models.Label",
         "Method": "generation.models.Method",
         "DecodingMethod": "annotator.api.choices.METHODS",
+        "ReaderKind": "generation.models.ReaderKind",
         "RunMethod": "generation.models.RunMethod",
         "RunState": "generation.models.RunState",
         "HITState": "annotator.models.HITStatus",
@@ -317,6 +331,18 @@ def admin_link(title, icon, url_name, permission):
     }
 
 
+def dashboard_link(page, title, icon):
+    """The same of a dashboard, which shows the reports that one may see."""
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy("report", args=[page]),
+        "permission": lambda request: any(
+            request.user.has_perms(kind.permissions) for kind in REPORTS.values() if kind.page == page
+        ),
+    }
+
+
 UNFOLD = {
     "SITE_TITLE": "Humanval",
     "SITE_HEADER": "Humanval",
@@ -368,6 +394,9 @@ UNFOLD = {
                     ),
                     admin_link(
                         "Generations", "notes", "admin:generation_generation_changelist", "generation.view_generation"
+                    ),
+                    admin_link(
+                        "Readings", "troubleshoot", "admin:generation_reading_changelist", "generation.view_reading"
                     ),
                 ],
             },
@@ -424,8 +453,15 @@ UNFOLD = {
             {
                 "title": "Analyse",
                 "items": [
-                    admin_link("Agreement", "balance", "agreement", "annotator.view_annotation"),
+                    dashboard_link("agreement", "Agreement", "balance"),
+                    dashboard_link("human-validation", "Human validation", "how_to_vote"),
+                    dashboard_link("methods", "ALICE vs top-k", "compare_arrows"),
+                    dashboard_link("dataset", "Dataset", "dataset"),
+                    dashboard_link("annotators", "Annotators and pay", "insights"),
                     admin_link("Demographics", "groups_2", "demographics", "annotator.view_worker"),
+                    admin_link(
+                        "HUMANVAL", "quiz", "admin:analysis_humanvalset_changelist", "analysis.view_humanvalset"
+                    ),
                 ],
             },
             {

@@ -6,7 +6,8 @@ import structlog
 from django.db import OperationalError, models
 
 from generation import leases
-from generation.working import WorkerStopping, reasons_to_fail, reasons_to_pause
+from generation.stopping import WorkerStopping
+from generation.working import reasons_to_fail, reasons_to_pause
 
 log = structlog.get_logger(__name__)
 

@@ -6,9 +6,15 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.db import OperationalError
 
-from generation import counting, replaying, stopping, trying, working
-from generation.models import GenerationRun, Replay, Trial
-from generation.wakeups import ask_to_count, wake_worker_for, wake_worker_for_replay, wake_worker_for_trial
+from generation import counting, reading, replaying, stopping, trying, working
+from generation.models import GenerationRun, Reading, Replay, Trial
+from generation.wakeups import (
+    ask_to_count,
+    wake_worker_for,
+    wake_worker_for_reading,
+    wake_worker_for_replay,
+    wake_worker_for_trial,
+)
 
 RUNS_COUNTED_AT_ONCE = 3
 
@@ -47,6 +53,22 @@ def trial(trial_id: int) -> None:
     trying.work_on_trial(trial_id=trial_id, is_stopping=stopping.asked.is_set)
 
 
+@shared_task(
+    name="generation.read_statements",
+    autoretry_for=(OperationalError,),
+    retry_backoff=True,
+    max_retries=5,
+)
+def read_statements(reading_id: int) -> None:
+    """What people wait for goes before readings, which may take hours."""
+    reading.work_on_readings(
+        first=reading_id,
+        is_stopping=stopping.asked.is_set,
+        others_wait=lambda: GenerationRun.objects.waiting().exists() or Replay.objects.waiting().exists(),
+        between_chunks=partial(trying.work_on_waiting_trials, is_stopping=stopping.asked.is_set),
+    )
+
+
 @shared_task(name="generation.count_near_duplicates", autoretry_for=(OperationalError,), max_retries=5)
 def count_near_duplicates(run_id: int) -> None:
     counting.count_near_duplicates(run_id=run_id)
@@ -54,7 +76,7 @@ def count_near_duplicates(run_id: int) -> None:
 
 @shared_task(name="generation.wake_open_runs")
 def wake_open_runs() -> None:
-    """Wake workers for trials, runs with a free chunk and replays: after a lost wake-up, or a lapsed lease.
+    """Wake workers for trials, runs with a free chunk, replays and readings: after a lost wake-up, or a lapsed lease.
 
     The same for ended runs that nobody has counted yet.
     """
@@ -64,6 +86,8 @@ def wake_open_runs() -> None:
         wake_worker_for(run_id)
     for replay_id in Replay.objects.waiting().values_list("pk", flat=True):
         wake_worker_for_replay(replay_id)
+    for reading_id in Reading.objects.waiting().values_list("pk", flat=True):
+        wake_worker_for_reading(reading_id)
     for run_id in GenerationRun.objects.never_counted().values_list("pk", flat=True)[:RUNS_COUNTED_AT_ONCE]:
         ask_to_count(run_id)
 

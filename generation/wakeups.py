@@ -34,9 +34,24 @@ def wake_worker_for_trial(trial_id: int) -> None:
     transaction.on_commit(lambda: _send("generation.trial", trial=trial_id))
 
 
+def wake_worker_for_reading(reading_id: int) -> None:
+    """The same for a reading."""
+    transaction.on_commit(lambda: _send("generation.read_statements", reading=reading_id))
+
+
 def ask_for(task: str, **row: int) -> None:
     """The same for any task that takes one row and no model."""
     transaction.on_commit(lambda: _send(task, queue="default", **row))
+
+
+def ask_for_report(task: str, **row: int) -> None:
+    """The same for a report, which takes long: what has to happen every few seconds must not wait for it."""
+    transaction.on_commit(lambda: _send(task, queue="reports", **row))
+
+
+def ask_for_model(task: str, **row: int) -> None:
+    """The same for any task that takes one row and loads a model."""
+    transaction.on_commit(lambda: _send(task, **row))
 
 
 def _send(task: str, *, queue: str = "generation", **row: int) -> None:

@@ -28,6 +28,7 @@ from generation.models import (
 from generation.parameters import AliceParameters, TopKParameters
 from generation.prompting import NotEnoughDemonstrations, check_enough
 from generation.runs import fail_run, pause_run
+from generation.stopping import WorkerStopping
 
 if TYPE_CHECKING:
     from generation.decoders import Decoder
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 STORE_TRIES = 3
 
 log = structlog.get_logger(__name__)
-
-
-class WorkerStopping(Exception):
-    """This worker was asked to stop; what it has begun is left to others."""
 
 
 def work_on_run(

@@ -1,5 +1,6 @@
 """Rows for tests: plain functions with defaults. What a test is about stands in the test itself."""
 
+from array import array
 from datetime import timedelta
 from itertools import count
 
@@ -7,18 +8,24 @@ from django.utils import timezone
 
 from annotator import assigning, inviting
 from annotator.models import HIT, Assignment, Consent, ConsentForm, HITType, Worker
-from generation import runs, trials
+from generation import readings, runs, trials
 from generation.drawing import Output
 from generation.models import (
     Demonstration,
+    Embedding,
     Generation,
     GenerationRun,
     Label,
     Method,
+    Perplexity,
     Prompt,
+    ReaderKind,
+    Reading,
     Response,
     RunMethod,
     TargetGroup,
+    TextReader,
+    ToxicityScore,
 )
 
 numbers = count(1)
@@ -84,6 +91,41 @@ def make_responses(group: TargetGroup | None = None, *texts: str, label: str = L
     outputs = [Output(text=text, tokens=3, log_prob=-2.0, finish_reason="stop") for text in texts]
     trials.store_trial(trial=trial, outputs=outputs, environment={"device": "cpu", "dtype": "float32"})
     return list(trial.responses.all())
+
+
+def make_reader(kind: str = ReaderKind.ENCODER, **fields) -> TextReader:
+    """A model that reads, of which no worker knows."""
+    defaults = {"name": f"reader {next(numbers)}", "revision": "1"}
+    return TextReader.objects.create(kind=kind, **defaults | fields)
+
+
+def make_embedding(generation: Generation | None = None, vector=(1.0, 0.0), *, reader=None) -> Embedding:
+    """What an encoder made of a statement: the numbers of its vector."""
+    stored = array("f", vector).tobytes()
+    return Embedding.objects.create(
+        generation=generation or make_generation(), reader=reader or make_reader(), vector=stored
+    )
+
+
+def make_toxicity_score(generation: Generation | None = None, toxic_prob=0.5, *, reader=None) -> ToxicityScore:
+    reader = reader or make_reader(ReaderKind.CLASSIFIER)
+    return ToxicityScore.objects.create(
+        generation=generation or make_generation(), reader=reader, toxic_prob=toxic_prob
+    )
+
+
+def make_perplexity(generation: Generation | None = None, value=20.0, *, reader=None, tokens=8) -> Perplexity:
+    reader = reader or make_reader(ReaderKind.LANGUAGE_MODEL)
+    return Perplexity.objects.create(
+        generation=generation or make_generation(), reader=reader, value=value, tokens=tokens
+    )
+
+
+def make_reading(count: int = 2, *, kind: str = ReaderKind.ENCODER, **options) -> Reading:
+    """A reading of so many new statements by the embedded model; no worker is woken for it."""
+    if "generation_ids" not in options:
+        options["generation_ids"] = [make_generation().pk for _ in range(count)]
+    return readings.start_reading(kind=kind, **{"model": readings.default_model(kind), "wake": False} | options)
 
 
 def make_worker(**fields) -> Worker:

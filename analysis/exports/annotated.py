@@ -11,7 +11,7 @@ from django.db.models.expressions import Combinable
 
 from analysis.exports import answers
 from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
-from analysis.exports.filtering import OF_LABELS, of_annotations, of_statements
+from analysis.exports.filtering import OF_LABELS, first_answers, of_statements
 from analysis.models import HumanLabel
 from analysis.released import ANNOTATED_LABELS, ANNOTATED_METHODS
 from annotator.models import Annotation
@@ -57,7 +57,7 @@ def of_annotators(to_statement: str = STATEMENT) -> tuple[Combinable, ...]:
         answers.mean("harmful_if_ai"),
         answers.mean("harmful_if_human"),
         answers.word_of_most("human_or_ai"),
-        *_label_and_method(to_statement),
+        *label_and_method(to_statement),
     )
 
 
@@ -68,11 +68,11 @@ def _as_imported() -> tuple[Combinable, ...]:
         F("generation__group__slug"),
         *map(F, ("factual", "ingroup_effect", "lewd", "framing", "predicted_group", "stereotyping")),
         *map(F, ("intent", "toxicity_ai", "toxicity_human", "predicted_author")),
-        *_label_and_method("generation__"),
+        *label_and_method("generation__"),
     )
 
 
-def _label_and_method(to_statement: str) -> tuple[Case, Case]:
+def label_and_method(to_statement: str) -> tuple[Case, Case]:
     return tuple(
         Case(
             *(When(**{to_statement + field: ours}, then=Value(theirs)) for ours, theirs in words.items()),
@@ -83,8 +83,7 @@ def _label_and_method(to_statement: str) -> tuple[Case, Case]:
 
 
 def _rows(filters: Mapping) -> list[Rows]:
-    counted = Annotation.objects.counted().filter(of_annotations(filters))
-    rows = [Rows(counted, F(f"{STATEMENT}pk"), of_annotators(), by=GROUPED_BY)]
+    rows = [Rows(first_answers(filters), F(f"{STATEMENT}pk"), of_annotators(), by=GROUPED_BY)]
     # An imported label belongs to no study and no day.
     if not filters.keys() & {"study", "submitted_from", "submitted_to"}:
         judged_here = Annotation.objects.counted().filter(assignment__hit__generation=OuterRef("generation"))
@@ -98,7 +97,7 @@ ANNOTATED = Export(
     about="Every statement that people judged, with what most of them answered and the means of their scores.",
     a_row="a statement",
     permissions=READ_JUDGEMENTS,
-    takes=OF_LABELS,
+    takes=(*OF_LABELS, "humanval"),
     columns=lambda filters: COLUMNS,
     rows=_rows,
 )

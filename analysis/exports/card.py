@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from analysis.exports.columns import Kind
 from analysis.exports.facts import Facts, StudyFacts
+from analysis.models import HumanvalSet
 from annotator.durations import in_words
 from annotator.questions import NOT_UNDERSTOOD, QUESTIONS, Question
 from annotator.surveying import LEAST
@@ -83,6 +84,9 @@ def _body(tables: Sequence["Table"], facts: Facts) -> Iterator[str]:
         f"Licence: {facts.license}.\n"
     )
     yield from _tables(tables)
+    if facts.test_set:
+        yield from _test_set(facts.test_set)
+        yield from (f"{sentence}\n" for sentence in facts.left_out)
     yield "## How it was annotated\n"
     if facts.studies:
         yield from _process(facts)
@@ -108,6 +112,22 @@ def _tables(tables: Sequence["Table"]) -> Iterator[str]:
         yield "| field | type | meaning |\n|---|---|---|"
         yield from (f"| `{column.name}` | {column.kind} | {cell(column.meaning)} |" for column in table.columns)
         yield ""
+
+
+def _test_set(test_set: HumanvalSet) -> Iterator[str]:
+    removed = test_set.removed.count()
+    left_out = "1 statement was" if removed == 1 else f"{removed:,} statements were"
+    yield "## The test set\n"
+    yield (
+        f"`humanval` is version {test_set.version} of the test set: {test_set.statements.count():,} statements, with "
+        f"their labels frozen on {test_set.frozen_at:%Y-%m-%d}. SHA-256 of its rows: `{test_set.checksum}`.\n"
+    )
+    yield (
+        "`train` and `annotated` have none of its statements, and none that is too similar to one of them: by the "
+        f"embeddings of {cell(str(test_set.reader))}, no statement there has a cosine similarity above "
+        f"{test_set.threshold:g} with a statement of the test set. {left_out} left out for that. `annotations` and "
+        "`wide` hold what people answered about the test set, too: do not train on them.\n"
+    )
 
 
 def _process(facts: Facts) -> Iterator[str]:
@@ -187,7 +207,7 @@ def _agreement(studies: Sequence[StudyFacts]) -> Iterator[str]:
     yield "## How far annotators agree\n"
     yield (
         "On the toxicity class: non-toxic, ambiguous or toxic, by the larger of HARMFULIFAI and HARMFULIFHUMAN, of all "
-        "counted annotations of a study. Intervals are 95 % bootstrap intervals over statements.\n"
+        "counted annotations of a study. Intervals: 95 %, by a bootstrap over statements; of the shares Wilson's.\n"
     )
     yield "| study | figure | value | 95 % interval | statements (n) | ratings |\n|---|---|---|---|---:|---:|"
     for study in studies:

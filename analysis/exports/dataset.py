@@ -18,6 +18,7 @@ from analysis.exports.facts import facts_about
 from analysis.exports.filtering import OF_ANNOTATIONS, filters_from, in_words
 from analysis.exports.writing import one_snapshot
 from analysis.exports.writing import write as write_export
+from analysis.models import HumanvalSet, HumanvalState
 from generation.auditing import note
 
 TABLES = ("train", "annotated", "annotations", "wide", "humanval")
@@ -55,14 +56,15 @@ def write(folder: Path, *, filters: Mapping, title: str = "", license: str = "",
     ``OSError``.
     """
     license = _known_license(license)
-    chosen = filters_from(filters, takes=OF_ANNOTATIONS, export="dataset")
+    chosen = filters_from(filters, takes=(*OF_ANNOTATIONS, "humanval"), export="dataset")
+    test_set = _test_set(chosen)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise CannotWriteDataset(f"{folder} is there already. Give a new name, or remove it first.")
     scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         with one_snapshot():
             tables = [table for name in TABLES if (table := _write_table(scratch, EXPORTS[name], chosen))]
-            facts = facts_about(chosen, title=title or folder.name, license=license)
+            facts = facts_about(chosen, title=title or folder.name, license=license, test_set=test_set)
         if not tables:
             raise CannotWriteDataset("There is no statement to export with these filters.")
         (scratch / "README.md").write_text(dataset_card.card(tables, facts), encoding="utf-8")
@@ -76,7 +78,24 @@ def write(folder: Path, *, filters: Mapping, title: str = "", license: str = "",
         shutil.rmtree(scratch)
         raise
     lines = [f"{table.rows} row{'' if table.rows == 1 else 's'} written to {folder / table.path}." for table in tables]
-    return [*lines, f"The dataset card is {folder / 'README.md'}; read it and fill in what only you can know."]
+    return [
+        *lines,
+        *facts.left_out,
+        f"The dataset card is {folder / 'README.md'}; read it and fill in what only you can know.",
+    ]
+
+
+def _test_set(chosen: dict) -> HumanvalSet | None:
+    """The frozen set that the dataset is tested on, the newest unless one is chosen: training leaves it out."""
+    test_set = chosen.get("humanval") or HumanvalSet.objects.frozen().first()
+    if test_set is None:
+        return None
+    if test_set.state != HumanvalState.FROZEN:
+        raise CannotWriteDataset(
+            f"{test_set} is not frozen: it has no labels yet. Choose a version that is, or export train alone."
+        )
+    chosen["humanval"] = chosen["humanval_version"] = test_set
+    return test_set
 
 
 def _known_license(license: str) -> str:
@@ -92,6 +111,8 @@ def _write_table(folder: Path, export: Export, filters: Mapping) -> Table | None
     import pyarrow.parquet  # large, and only needed here
 
     taken = {name: value for name, value in filters.items() if name in export.takes}
+    if "humanval_version" in taken:  # whose labels belong to no day
+        taken = {name: value for name, value in taken.items() if name not in ("submitted_from", "submitted_to")}
     (folder / "data").mkdir(exist_ok=True)
     path = folder / "data" / f"{export.name}.parquet"
     with path.open("wb") as out:

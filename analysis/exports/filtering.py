@@ -15,10 +15,12 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from annotator.models import COUNTED_STATUSES, HIT, HITType
+from analysis.models import HumanvalSet, HumanvalStatement, RemovedFromTraining
+from annotator.models import COUNTED_STATUSES, HIT, Annotation, HITType
 from generation.models import GenerationRun, Label, Method, TargetGroup
 
 OF_STATEMENTS = ("group", "label", "method", "run", "imported", "study", "score_min", "score_max")
+OF_TRAINING = (*OF_STATEMENTS, "humanval")
 OF_LABELS = (*OF_STATEMENTS, "submitted_from", "submitted_to")
 OF_ANNOTATIONS = (*OF_LABELS, "counted")
 YES_NO = {"yes": True, "no": False}
@@ -82,6 +84,21 @@ def _score(label: str) -> forms.FloatField:
     )
 
 
+def _version(sets: QuerySet[HumanvalSet], label: str, help_text: str, *, what: str) -> forms.ModelChoiceField:
+    return forms.ModelChoiceField(
+        sets,
+        to_field_name="version",
+        required=False,
+        label=label,
+        help_text=help_text,
+        empty_label="",
+        widget=UnfoldAdminSelectWidget,
+        error_messages={
+            "invalid_choice": f"There is no {what} with the version “%(value)s”. Give the version of one that there is."
+        },
+    )
+
+
 class FilterForm(forms.Form):
     """The filters by their names. What is left empty leaves nothing out."""
 
@@ -129,6 +146,19 @@ class FilterForm(forms.Form):
         error_messages={"invalid_choice": "Give “yes” for annotations that count as labels, or “no” for all others."},
     )
 
+    humanval = _version(
+        HumanvalSet.objects.drawn(),
+        "Leave out a test set",
+        "The version of a HUMANVAL set: its statements, those too similar to them, and those not compared with them.",
+        what="HUMANVAL set that was drawn",
+    )
+    humanval_version = _version(
+        HumanvalSet.objects.frozen(),
+        "HUMANVAL version",
+        "The newest one that is frozen, unless you choose another.",
+        what="frozen HUMANVAL set",
+    )
+
     def clean(self) -> dict:
         filled = super().clean()
         for first, last, what in (("score_min", "score_max", "score"), ("submitted_from", "submitted_to", "day")):
@@ -155,10 +185,10 @@ def filters_from(data: Mapping, *, takes: tuple[str, ...], export: str) -> dict:
 
     Raises ``WrongFilter`` for a value that cannot be and for a filter that the export does not take.
     """
-    form = FilterForm(_given(data))
+    form = FilterForm(given(data))
     if not form.is_valid():
         raise WrongFilter({name: list(sentences) for name, sentences in form.errors.items()})
-    chosen = {name: value for name, value in form.cleaned_data.items() if not _is_empty(value)}
+    chosen = {name: value for name, value in form.cleaned_data.items() if not is_empty(value)}
     foreign = [name for name in chosen if name not in takes]
     if foreign:
         labels = {name: field.label for name, field in form.fields.items()}
@@ -174,14 +204,14 @@ def _not_taken(name: str, takes: Sequence[str], export: str) -> str:
     return f"The export {export} has no filter “{name}”. It takes: {separator.join(takes)}."
 
 
-def _given(data: Mapping) -> MultiValueDict:
+def given(data: Mapping) -> MultiValueDict:
     """What is not left empty, as a form takes it."""
     each = data.lists() if isinstance(data, MultiValueDict) else data.items()
     given = {name: value if isinstance(value, list | tuple) else [value] for name, value in each}
     return MultiValueDict({name: [one for one in values if one != ""] for name, values in given.items()})
 
 
-def _is_empty(value) -> bool:
+def is_empty(value) -> bool:
     return value in (None, "") or (hasattr(value, "__len__") and not len(value))
 
 
@@ -197,6 +227,8 @@ def _told(value):
         return value.slug
     if isinstance(value, GenerationRun | HITType):
         return value.pk
+    if isinstance(value, HumanvalSet):
+        return value.version
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
@@ -216,7 +248,21 @@ def of_statements(filters: Mapping, to_statement: str = "") -> Q:
     if "imported" in filters:
         imported = Q(**{f"{to_statement}run": None}) & ~Q(**{f"{to_statement}method": Method.WRITTEN})
         asked &= imported if filters["imported"] else ~imported
+    if "humanval" in filters:
+        asked &= for_training(filters["humanval"], to_statement)
     return asked
+
+
+def for_training(humanval_set: HumanvalSet, to_statement: str = "") -> Q:
+    """That a statement was compared with a test set, is not of it, and not too similar to one of it."""
+    its_own = {"humanval_set": humanval_set, "generation": OuterRef(f"{to_statement}pk")}
+    compared = {f"{to_statement}pk__lte": humanval_set.compared_up_to}
+    return (
+        Q(**compared)
+        & ~Q(**{f"{to_statement}method": Method.WRITTEN})
+        & ~Q(Exists(HumanvalStatement.objects.filter(**its_own)))
+        & ~Q(Exists(RemovedFromTraining.objects.filter(**its_own)))
+    )
 
 
 def in_studies(filters: Mapping) -> Q:
@@ -238,6 +284,16 @@ def of_annotations(filters: Mapping) -> Q:
     if "counted" in filters:
         asked &= IS_COUNTED if filters["counted"] else ~IS_COUNTED
     return asked
+
+
+def first_answers(filters: Mapping, **besides) -> QuerySet[Annotation]:
+    """The counted annotations that labels are made of: of those that are left, each annotator's first of a statement.
+
+    Somebody may judge a statement again in another study. ``besides`` is asked of annotations like the filters.
+    """
+    counted = Annotation.objects.counted().filter(of_annotations(filters), **besides)
+    same = {name: OuterRef(name) for name in ("assignment__worker", "assignment__hit__generation")}
+    return counted.filter(~Exists(counted.order_by().filter(pk__lt=OuterRef("pk"), **same)))
 
 
 IS_COUNTED = Q(

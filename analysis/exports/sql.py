@@ -6,7 +6,7 @@ from django.db import connection
 
 from analysis.exports.columns import Column, Export, Kind, Rows
 
-# As payout_files.harmless has it, in PostgreSQL's words.
+# As annotator.spreadsheets.harmless has it, in PostgreSQL's words.
 STARTS_A_FORMULA = r"^[\t\r\n]|^\s*[=+\-@＝＋－＠]"
 NUMBERS = (Kind.INTEGER, Kind.NUMBER)
 BOOLEAN_WORDS = {Kind.BOOLEAN: ("True", "False"), Kind.FLAG: ("true", "false")}

@@ -6,7 +6,7 @@ from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import Coalesce
 
 from analysis.exports.columns import READ_STATEMENTS, Column, Export, Kind, Rows
-from analysis.exports.filtering import OF_STATEMENTS, in_studies, of_statements
+from analysis.exports.filtering import OF_TRAINING, in_studies, of_statements
 from analysis.released import TRAIN_LABELS, TRAIN_METHODS
 from generation.models import Generation, Label, Method
 
@@ -38,7 +38,7 @@ TRAIN = Export(
     about="Every statement that a language model wrote, with its prompt and the classifier's verdict.",
     a_row="a statement",
     permissions=READ_STATEMENTS,
-    takes=OF_STATEMENTS,
+    takes=OF_TRAINING,
     columns=lambda filters: COLUMNS,
     rows=_rows,
 )

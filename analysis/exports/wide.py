@@ -8,8 +8,7 @@ from django.db.models import Count, F, Func, Max, TextField
 from analysis.exports import answers
 from analysis.exports.annotated import GROUPED_BY, STATEMENT
 from analysis.exports.columns import READ_JUDGEMENTS, Column, Export, Kind, Rows
-from analysis.exports.filtering import OF_LABELS, of_annotations
-from annotator.models import Annotation
+from analysis.exports.filtering import OF_LABELS, first_answers
 
 BEFORE = (
     Column("id", Kind.INTEGER, "The statement's number."),
@@ -22,12 +21,8 @@ BEFORE = (
 AFTER = (Column("majority_label", Kind.WORD, "The class that more than half of them gave, or disagreement."),)
 
 
-def _counted(filters: Mapping):
-    return Annotation.objects.counted().filter(of_annotations(filters))
-
-
 def _most_annotators(filters: Mapping) -> int:
-    each = _counted(filters).order_by().values(f"{STATEMENT}pk").annotate(number=Count("pk"))
+    each = first_answers(filters).order_by().values(f"{STATEMENT}pk").annotate(number=Count("pk"))
     return each.aggregate(most=Max("number"))["most"] or 0
 
 
@@ -47,7 +42,7 @@ def _rows(filters: Mapping) -> list[Rows]:
     )
     of_statement = (F(f"{STATEMENT}{field}") for field in ("pk", "text", "group__slug", "label", "method"))
     cells = (*of_statement, Count("pk"), *labels, answers.class_of_most())
-    return [Rows(_counted(filters), F(f"{STATEMENT}pk"), cells, by=GROUPED_BY)]
+    return [Rows(first_answers(filters), F(f"{STATEMENT}pk"), cells, by=GROUPED_BY)]
 
 
 WIDE = Export(

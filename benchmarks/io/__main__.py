@@ -37,9 +37,9 @@ def main() -> None:
         report_pages(run(site, "pages", *sized))
 
 
-def run(site: Site, *arguments: object) -> dict:
-    """What ``benchmarks.io.within`` prints, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.io.within", *map(str, arguments)]
+def run(site: Site, *arguments: object, module: str = "benchmarks.io.within") -> dict:
+    """What a module such as ``benchmarks.io.within`` prints, in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, env=site.environment, text=True, stdout=subprocess.PIPE)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed; what it said stands above.")

@@ -25,7 +25,8 @@ from django.test import Client  # noqa: E402
 from django.urls import NoReverseMatch, get_resolver, reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from analysis import figures  # noqa: E402
+from analysis.reports import storing  # noqa: E402
+from analysis.reports.catalogue import PAGES, REPORTS  # noqa: E402
 from annotator.models import ConsentForm, HITType  # noqa: E402
 from benchmarks.io import data, filling  # noqa: E402
 from generation.models import TargetGroup  # noqa: E402
@@ -120,7 +121,8 @@ def make_work(statements: int) -> Client:
         )
         study = HITType.objects.create(title="Is this statement harmful?", description="Nine questions.")
         filling.fill(size, hit_type_id=study.pk, form_id=form.pk)
-    figures.refresh()
+    for name in REPORTS:
+        storing.work_out(stored=storing.look_at(name, {}).pk)
     client = Client(SERVER_NAME="localhost")
     client.force_login(User.objects.create_superuser("bench"))
     return client
@@ -137,6 +139,7 @@ def workspace_addresses(client: Client) -> list[str]:
     addresses += [
         address for name in ("watch", "choose", "extend", "stop") if (address := address_of(f"admin:annotator_{name}"))
     ]
+    addresses += [reverse("report", args=[page]) for page in PAGES]
     addresses.append(f"{reverse('admin:generation_generation_changelist')}?q=herons+garden+777")
     return [address for address in dict.fromkeys(addresses) if client.get(address).status_code == 200]
 

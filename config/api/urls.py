@@ -5,7 +5,9 @@ from rest_framework.routers import SimpleRouter
 
 from analysis.api.agreement import AgreementViewSet
 from analysis.api.exports import ExportViewSet
+from analysis.api.humanval import HumanvalViewSet
 from analysis.api.imports import ImportViewSet
+from analysis.api.reports import ReportViewSet
 from annotator.api.assignments import AssignmentViewSet
 from annotator.api.consent import ConsentFormViewSet
 from annotator.api.hits import HITViewSet
@@ -17,6 +19,7 @@ from generation.api.audit import AuditEntryViewSet
 from generation.api.demonstrations import DemonstrationViewSet
 from generation.api.generations import GenerationViewSet
 from generation.api.groups import GroupViewSet
+from generation.api.readings import ReadingViewSet
 from generation.api.runs import RunViewSet
 from generation.api.trials import ResponseViewSet, TrialViewSet
 
@@ -28,6 +31,7 @@ for name, viewset in {
     "responses": ResponseViewSet,
     "runs": RunViewSet,
     "generations": GenerationViewSet,
+    "readings": ReadingViewSet,
     "studies": StudyViewSet,
     "hits": HITViewSet,
     "assignments": AssignmentViewSet,
@@ -35,8 +39,10 @@ for name, viewset in {
     "invitations": InvitationViewSet,
     "qualifications": QualificationViewSet,
     "agreement": AgreementViewSet,
+    "reports": ReportViewSet,
     "exports": ExportViewSet,
     "imports": ImportViewSet,
+    "humanval": HumanvalViewSet,
     "payments": PaymentViewSet,
     "payouts": PayoutViewSet,
     "audit-entries": AuditEntryViewSet,

@@ -3,6 +3,7 @@
 Nothing here knows what the answers mean. No message has the API key in it.
 """
 
+import json
 import time
 from typing import Any
 
@@ -94,8 +95,8 @@ class CompletionsClient:
 
     def _read(self, response: requests.Response, path: str) -> dict[str, Any]:
         try:
-            answer = response.json()
-        except requests.JSONDecodeError:
+            answer = _json_of(response)
+        except ValueError:
             answer = None
         if not isinstance(answer, dict):
             raise ServerAnswerInvalid(
@@ -115,8 +116,8 @@ class CompletionsClient:
     def _said(self, response: requests.Response) -> str:
         """The message of an answer that is no good, on one line, without the key."""
         try:
-            answer = response.json()
-        except requests.JSONDecodeError:
+            answer = _json_of(response)
+        except ValueError:
             answer = response.text
         # OpenAI, llama.cpp and new vLLM: {"error": {"message": …}}; older vLLM: {"message": …}; FastAPI: {"detail": …}.
         for key in ("error", "message", "detail"):
@@ -126,6 +127,11 @@ class CompletionsClient:
         if self.api_key:
             text = text.replace(self.api_key, "…")
         return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
+
+
+def _json_of(response: requests.Response) -> Any:
+    """What an answer holds, by Python's own reader: that of ``requests`` depends on what else is installed."""
+    return json.loads(response.content)
 
 
 def _refuses(said: str, body: dict[str, Any] | None) -> bool:

@@ -41,7 +41,7 @@ class TransformersLanguageModel:
         self.device = device
         self.dtype = model.dtype
         self._ending = _ending_tokens(tokenizer, self.model.config.vocab_size)
-        self._opening = _opening_tokens(tokenizer)
+        self._opening = opening_tokens(tokenizer)
 
     @property
     def context_length(self) -> int:
@@ -252,7 +252,7 @@ def _ending_tokens(tokenizer, vocabulary_size: int) -> Tensor:
     return ends
 
 
-def _opening_tokens(tokenizer) -> list[int]:
+def opening_tokens(tokenizer) -> list[int]:
     """What the tokenizer puts before every text: the mark of the beginning, which Llama was trained with."""
     marked = tokenizer.encode("a", add_special_tokens=True)
     plain = tokenizer.encode("a", add_special_tokens=False)

@@ -4,6 +4,17 @@ from generation.models.audit import AuditEntry
 from generation.models.choices import Label, Method, Precision, RunMethod, has_text, nobody_has_it, one_of
 from generation.models.generations import TEXT_DIGEST, TEXT_WORDS, FinishReason, Generation, digest
 from generation.models.groups import Demonstration, DemonstrationQuerySet, Origin, Prompt, TargetGroup
+from generation.models.readings import (
+    Embedding,
+    Perplexity,
+    ReaderKind,
+    Reading,
+    ReadingChunk,
+    ReadingChunkQuerySet,
+    ReadingQuerySet,
+    TextReader,
+    ToxicityScore,
+)
 from generation.models.replays import Replay, ReplayQuerySet
 from generation.models.runs import (
     OPEN_STATES,
@@ -28,6 +39,7 @@ __all__ = [
     "BadBecause",
     "Demonstration",
     "DemonstrationQuerySet",
+    "Embedding",
     "FinishReason",
     "Generation",
     "GenerationCell",
@@ -38,14 +50,22 @@ __all__ = [
     "Label",
     "Method",
     "Origin",
+    "Perplexity",
     "Precision",
     "Prompt",
+    "ReaderKind",
+    "Reading",
+    "ReadingChunk",
+    "ReadingChunkQuerySet",
+    "ReadingQuerySet",
     "Replay",
     "ReplayQuerySet",
     "Response",
     "RunMethod",
     "RunState",
     "TargetGroup",
+    "TextReader",
+    "ToxicityScore",
     "Trial",
     "TrialQuerySet",
     "Verdict",

@@ -16,10 +16,14 @@ from analysis.agreement import (
     Statistic,
     UndefinedAgreement,
     agreement_table,
+    cohen_kappa,
     fleiss_kappa,
     full_agreement,
+    gwet_ac1,
+    gwet_ac2,
     krippendorff_alpha,
     majority_agreement,
+    statistics_for,
 )
 
 NAN = np.nan
@@ -29,12 +33,19 @@ EVERY_FIGURE = {
     "Krippendorff's alpha (nominal)": partial(krippendorff_alpha, level="nominal"),
     "Krippendorff's alpha (ordinal)": partial(krippendorff_alpha, level="ordinal"),
     "Krippendorff's alpha (interval)": partial(krippendorff_alpha, level="interval"),
+    "Gwet's AC1": gwet_ac1,
+    "Gwet's AC2 (ordinal)": gwet_ac2,
+    "Mean pairwise Cohen's kappa": partial(cohen_kappa, at_least=2),
     "Full agreement": full_agreement,
     "Majority agreement": majority_agreement,
 }
 NAMES = list(EVERY_FIGURE)
 BEYOND_CHANCE = NAMES[:4]
+GWET = NAMES[4:6]
+COHEN = NAMES[6]
 NOMINAL = [name for name in NAMES if "ordinal" not in name and "interval" not in name]
+#: What does not ask who gave a rating.
+ANONYMOUS = [name for name in NAMES if name != COHEN]
 
 # Fleiss (1971), table 1: 30 patients, 6 psychiatrists each; depression, personality disorder,
 # schizophrenia, neurosis, other. A word is a patient, its digits are the counts.
@@ -76,6 +87,9 @@ GAPPY = arrays(
     elements=st.sampled_from([0.0, 1.0, 2.0, NAN]),
 )
 
+# Enough statements for Cohen's kappa of a pair.
+WIDE = arrays(float, st.tuples(st.integers(10, 16), st.integers(2, 4)), elements=st.sampled_from([0.0, 1.0, 2.0, NAN]))
+
 
 def from_counts(table):
     """A matrix of ratings with these counts (statements, categories), equal in each row."""
@@ -98,9 +112,9 @@ def random_matrices(*, gaps, number=250):
 
 
 def shapes(figures, only=NAMES):
-    """All of the figures but the value and the wording of the reason."""
+    """All of the figures but the value, the wording of the reason and who gave the ratings."""
     return [
-        (figure.name, figure.n_statements, figure.n_ratings, figure.left_out, figure.value is None)
+        (figure.name, figure.n_statements, figure.n_pairable, figure.n_ratings, figure.left_out, figure.value is None)
         for figure in figures
         if figure.name in only
     ]
@@ -109,6 +123,11 @@ def shapes(figures, only=NAMES):
 def values(figures, only=NAMES):
     """The figures' values by name, NaN where there is none."""
     return {figure.name: NAN if figure.value is None else figure.value for figure in figures if figure.name in only}
+
+
+def shown(name, value, n_statements, n_ratings, *, left_out, reason=None, n_raters=3, n_pairable=None):
+    n_pairable = n_statements if n_pairable is None else n_pairable
+    return Figure(name, value, n_statements, n_ratings, left_out, reason, n_raters, n_pairable)
 
 
 def close_to(expected):
@@ -178,9 +197,27 @@ class TestOtherLibraries:
 
 class TestInvariances:
     @given(GAPPY, st.randoms(use_true_random=False))
-    def test_the_order_of_raters_within_a_statement_changes_nothing(self, ratings, random):
-        shuffled = np.array([random.sample(row, len(row)) for row in ratings.tolist()])
-        assert agreement_table(shuffled.reshape(ratings.shape)) == agreement_table(ratings)
+    def test_the_order_of_raters_changes_nothing(self, ratings, random):
+        order = random.sample(range(ratings.shape[1]), ratings.shape[1])
+        before, after = agreement_table(ratings), agreement_table(ratings[:, order])
+        assert shapes(after) == shapes(before)
+        assert [figure.n_raters for figure in after] == [figure.n_raters for figure in before]
+        assert values(after) == close_to(values(before))
+
+    @given(GAPPY, st.randoms(use_true_random=False))
+    def test_who_gave_which_rating_of_a_statement_is_nothing_to_all_but_cohen(self, ratings, random):
+        shuffled = np.array([random.sample(row, len(row)) for row in ratings.tolist()]).reshape(ratings.shape)
+        before, after = agreement_table(ratings), agreement_table(shuffled)
+        assert shapes(after, ANONYMOUS) == shapes(before, ANONYMOUS)
+        assert values(after, ANONYMOUS) == close_to(values(before, ANONYMOUS))
+
+    @given(WIDE, st.randoms(use_true_random=False))
+    def test_many_statements_of_few_raters_may_stand_in_any_order(self, ratings, random):
+        rows = random.sample(range(ratings.shape[0]), ratings.shape[0])
+        columns = random.sample(range(ratings.shape[1]), ratings.shape[1])
+        before, after = agreement_table(ratings), agreement_table(ratings[rows][:, columns])
+        assert shapes(after) == shapes(before)
+        assert values(after) == close_to(values(before))
 
     @given(GAPPY, st.randoms(use_true_random=False))
     def test_the_order_of_statements_changes_nothing(self, ratings, random):
@@ -196,9 +233,16 @@ class TestInvariances:
         assert shapes(after, NOMINAL) == shapes(before, NOMINAL)
         assert values(after, NOMINAL) == close_to(values(before, NOMINAL))
 
+    @given(WIDE, st.permutations([-1.5, 0.0, 7.0]))
+    def test_nor_does_the_mean_kappa_of_pairs(self, ratings, names):
+        renamed = np.select([ratings == code for code in range(3)], names, NAN)
+        before, after = agreement_table(ratings), agreement_table(renamed)
+        assert shapes(after, [COHEN]) == shapes(before, [COHEN])
+        assert values(after, [COHEN]) == close_to(values(before, [COHEN]))
+
     @given(GAPPY)
-    def test_ordinal_alpha_depends_on_the_order_of_the_categories_only(self, ratings):
-        ordinal = [Statistic.ALPHA_ORDINAL]
+    def test_ordinal_figures_depend_on_the_order_of_the_categories_only(self, ratings):
+        ordinal = [Statistic.ALPHA_ORDINAL, Statistic.GWET_AC2]
         alpha = close_to(values(agreement_table(ratings), ordinal))
         assert values(agreement_table(np.exp(3 * ratings)), ordinal) == alpha
         assert values(agreement_table(-ratings), ordinal) == alpha
@@ -220,15 +264,22 @@ class TestInvariances:
         pool = np.full((200, 500), NAN)
         for statement, row in zip(pool, ratings, strict=True):
             statement[rng.choice(500, size=3, replace=False)] = row
-        assert agreement_table(pool) == agreement_table(ratings)
-        assert agreement_table(np.asfortranarray(pool)) == agreement_table(ratings)
+        side_by_side = values(agreement_table(ratings), ANONYMOUS)
+        assert values(agreement_table(pool), ANONYMOUS) == side_by_side
+        assert values(agreement_table(np.asfortranarray(pool)), ANONYMOUS) == side_by_side
+        assert {figure.n_raters for figure in agreement_table(pool) if figure.name in ANONYMOUS} == {
+            len(np.flatnonzero((pool == pool).any(axis=0)))
+        }
 
     @given(GAPPY)
     def test_a_value_is_a_number_of_at_most_1_and_never_comes_with_a_warning(self, ratings):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             figures = agreement_table(ratings)
-        assert all(figure.value is None or -1 <= figure.value <= 1 for figure in figures)
+        found = values(figures)
+        assert not any(value > 1 for value in found.values())
+        # AC2 may be lower: its chance agreement is above one half where neighbours agree in part.
+        assert not any(value < -1 for name, value in found.items() if name != Statistic.GWET_AC2)
 
     @given(GAPPY)
     def test_majority_is_never_below_full_agreement(self, ratings):
@@ -304,9 +355,9 @@ class TestUndefined:
         }
 
     def test_a_lone_rating_in_another_category_does_not_save_alpha(self):
-        assert refusal(UndefinedAgreement, krippendorff_alpha, [[1.5, 1.5], [0, NAN]]) == (
+        assert refusal(UndefinedAgreement, krippendorff_alpha, [[1.5, 1.5], [1.5, 1.5], [0, NAN]]) == (
             "Krippendorff's alpha (nominal) cannot tell agreement from chance when all ratings "
-            "are the same; all 2 are 1.5. Report the share of full agreement."
+            "are the same; all 4 are 1.5. Report the share of full agreement."
         )
 
     def test_a_reason_calls_the_categories_by_their_names(self):
@@ -326,6 +377,15 @@ class TestUndefined:
         assert refusal(UndefinedAgreement, fleiss_kappa, ratings) == (
             "Fleiss' kappa needs equally many ratings for every statement; statement 2 has 1, "
             "others 3. Use Krippendorff's alpha, which allows gaps."
+        )
+
+    @pytest.mark.parametrize("name", [name for name in NAMES if "alpha" in name or "Fleiss" in name])
+    @pytest.mark.parametrize("statement", [[0, 1, 1], [0, 1, 2], [0, 0, 0]])
+    def test_one_statement_has_neither_a_kappa_nor_an_alpha(self, name, statement):
+        # Alpha would be 0 and Fleiss' kappa -1/2, whatever the three raters say.
+        assert refusal(UndefinedAgreement, EVERY_FIGURE[name], [statement]) == (
+            f"{name} needs at least 2 statements that can enter; there is 1, and of one it is the same whatever the "
+            "ratings are. Have more statements rated by at least two raters."
         )
 
     def test_undefined_agreement_is_a_value_error(self):
@@ -360,17 +420,42 @@ class TestRefusals:
 class TestAgreementTable:
     def test_shows_each_value_with_its_n(self):
         ratings = [[0, 0, 0], [0, 2, 2], [2, 2, NAN], [1, NAN, NAN], [NAN, NAN, NAN]]
-        kappa, nominal, ordinal, interval, full, majority = agreement_table(ratings)
+        kappa, nominal, ordinal, interval, ac1, ac2, cohen, full, majority = agreement_table(ratings)
         equal_part, paired_part = ratings[:2], ratings[:3]
-        assert kappa == Figure(Statistic.FLEISS_KAPPA, fleiss_kappa(equal_part), 2, 6, left_out=2, reason=None)
+        assert kappa == shown(Statistic.FLEISS_KAPPA, fleiss_kappa(equal_part), 2, 6, left_out=2)
+        # The lone rating has a part in how frequent the categories are, though nobody can agree with it.
+        assert ac1 == shown(Statistic.GWET_AC1, gwet_ac1(ratings), 4, 9, left_out=0, n_pairable=3)
+        assert ac2 == shown(Statistic.GWET_AC2, gwet_ac2(ratings), 4, 9, left_out=0, n_pairable=3)
+        assert (cohen.value, cohen.n_statements, cohen.n_ratings, cohen.n_raters, cohen.left_out) == (None, 0, 0, 0, 4)
+        assert (cohen.n_pairs, cohen.pairs_left_out) == (0, 3)
         for figure, level in zip((nominal, ordinal, interval), LEVELS, strict=True):
             assert figure.name == f"Krippendorff's alpha ({level})"
             assert figure.value == krippendorff_alpha(paired_part, level)
-        assert full == Figure(Statistic.FULL_AGREEMENT, 2 / 3, 3, 8, left_out=1, reason=None)
-        assert majority == Figure(Statistic.MAJORITY_AGREEMENT, 1.0, 3, 8, left_out=1, reason=None)
+        assert full == shown(Statistic.FULL_AGREEMENT, 2 / 3, 3, 8, left_out=1)
+        assert majority == shown(Statistic.MAJORITY_AGREEMENT, 1.0, 3, 8, left_out=1)
         assert shapes([nominal, ordinal, interval]) == [
-            (f"Krippendorff's alpha ({level})", 3, 8, 1, False) for level in LEVELS
+            (f"Krippendorff's alpha ({level})", 3, 3, 8, 1, False) for level in LEVELS
         ]
+
+    def test_counts_the_raters_whose_ratings_enter(self):
+        ratings = [[0, 1, NAN, NAN], [1, NAN, 1, NAN], [NAN, NAN, NAN, 0]]
+        assert {figure.name: figure.n_raters for figure in agreement_table(ratings)} == {
+            **dict.fromkeys(NAMES, 3),
+            **dict.fromkeys(GWET, 4),
+            COHEN: 0,
+        }
+
+    def test_has_the_statistics_that_are_asked_for_in_their_order(self):
+        asked = [Statistic.FULL_AGREEMENT, Statistic.FLEISS_KAPPA]
+        assert [figure.name for figure in agreement_table([[0, 1]], asked)] == asked
+
+    def test_nominal_answers_have_no_figure_that_rests_on_an_order(self):
+        assert [str(statistic) for statistic in statistics_for("nominal")] == NOMINAL
+        assert [str(statistic) for statistic in statistics_for("ordinal")] == NAMES
+        assert [str(statistic) for statistic in statistics_for("interval")] == NAMES
+        assert refusal(ValueError, statistics_for, "ratio") == (
+            "level is 'ratio'; choose 'nominal', 'ordinal' or 'interval'."
+        )
 
     def test_kappa_takes_the_larger_of_two_equally_usual_numbers(self):
         kappa = agreement_table([[0, 1, NAN], [0, 0, 1], [1, 1, NAN], [1, 1, 1]])[0]
@@ -382,33 +467,30 @@ class TestAgreementTable:
         assert (kappa.n_statements, kappa.n_ratings, kappa.left_out) == (2, 4, 1)
 
     def test_kappa_passes_over_lone_ratings_however_usual(self):
-        kappa = agreement_table([[0, NAN], [1, NAN], [NAN, 1], [0, 1]])[0]
-        assert (kappa.value, kappa.n_statements, kappa.left_out) == (-1, 1, 3)
+        kappa = agreement_table([[0, NAN], [1, NAN], [NAN, 1], [0, 1], [1, 0]])[0]
+        assert (kappa.value, kappa.n_statements, kappa.left_out) == (-1, 2, 3)
 
     def test_an_undefined_figure_has_its_reason_and_its_n(self):
-        *beyond_chance, full, majority = agreement_table([[2, 2], [2, 2], [1, NAN]])
-        assert beyond_chance == [
-            Figure(
-                Statistic(name),
-                value=None,
-                n_statements=2,
-                n_ratings=4,
-                left_out=1,
-                reason=f"{name} cannot tell agreement from chance when all ratings are the same; "
-                "all 4 are 2. Report the share of full agreement.",
+        table = {figure.name: figure for figure in agreement_table([[2, 2], [2, 2], [1, NAN]])}
+        for name in BEYOND_CHANCE:
+            reason = (
+                f"{name} cannot tell agreement from chance when all ratings are the same; "
+                "all 4 are 2. Report the share of full agreement."
             )
-            for name in BEYOND_CHANCE
-        ]
-        assert full == Figure(Statistic.FULL_AGREEMENT, 1.0, 2, 4, left_out=1, reason=None)
-        assert majority == Figure(Statistic.MAJORITY_AGREEMENT, 1.0, 2, 4, left_out=1, reason=None)
+            assert table[name] == shown(Statistic(name), None, 2, 4, left_out=1, reason=reason, n_raters=2)
+        for name in NAMES[-2:]:
+            assert table[name] == shown(Statistic(name), 1.0, 2, 4, left_out=1, n_raters=2)
 
     def test_without_pairs_every_figure_has_n_0_and_the_statements_left_out(self):
         figures = agreement_table([[1, NAN], [NAN, 2], [NAN, NAN]])
-        assert shapes(figures) == [(name, 0, 0, 2, True) for name in NAMES]
+        assert shapes(figures, ["Fleiss' kappa", *NAMES[-2:]]) == [
+            (name, 0, 0, 0, 2, True) for name in ("Fleiss' kappa", *NAMES[-2:])
+        ]
+        assert shapes(figures, GWET) == [(name, 2, 0, 2, 0, True) for name in GWET]
 
     def test_without_ratings_every_figure_has_n_0_and_its_reason(self):
         figures = agreement_table(np.empty((0, 0)))
-        assert shapes(figures) == [(name, 0, 0, 0, True) for name in NAMES]
+        assert shapes(figures) == [(name, 0, 0, 0, 0, True) for name in NAMES]
         assert figures[0].reason == (
             "Fleiss' kappa needs ratings, and there are none. Wait until statements are annotated."
         )

@@ -4,16 +4,19 @@ import json
 from datetime import timedelta
 from decimal import Decimal
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from analysis.exports import dataset
+from analysis.humanval import comparing
 from annotator import reviewing
 from annotator.models import Annotation, Assignment, Survey
 from generation.models import AuditEntry, Prompt
 from tests.analysis.exported import parquet_rows
+from tests.analysis.humanval_world import approved, draw, frozen, statement
 from tests.factories import (
     answers,
     consenting_worker,
@@ -116,6 +119,7 @@ def test_the_card_says_what_was_measured(folder):
     assert "The wage floor was $8.00 an hour." in card
     # Of four statements none, one, two and none of three annotators say toxic: (2/3 - 5/8) / (1 - 5/8)
     assert "| A study of sentences | Fleiss' kappa | 0.111 |" in card
+    assert "none of the 3 pairs does" in card  # that has a mean of their kappas: it is known who gave a rating
     assert "In your opinion, was the text intentionally written to be harmful to anyone?" in card
     assert "Content warning" in card
     assert "    num_examples: 5\n" in card
@@ -141,9 +145,7 @@ def test_without_surveys_the_card_tells_nothing_of_the_annotators(tmp_path):
 
 def test_a_figure_that_is_undefined_has_its_reason_in_the_card(tmp_path):
     study_of(["the sea is calm"])
-    assert "undefined: Fleiss' kappa cannot tell agreement from chance when all ratings are the same" in card_of(
-        write(tmp_path)
-    )
+    assert "undefined: Fleiss' kappa needs at least 2 statements that can enter; there is 1" in card_of(write(tmp_path))
 
 
 def test_statements_alone_make_a_dataset_of_one_table(tmp_path, capsys):
@@ -249,3 +251,65 @@ def test_what_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         write(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+# --- With a test set
+
+
+def test_a_frozen_test_set_is_left_out_of_training_and_told_in_the_card(tmp_path):
+    test_set = frozen((1, 1), (5, 5))
+    near = statement(list(np.eye(64)[0] + 0.05 * np.eye(64)[9]), "the tide comes in")
+    far = statement(np.eye(64)[11], "the choir sings")
+    comparing.compare(humanval_set=test_set)
+    statement(np.eye(64)[12], "not compared")
+    folder = write(tmp_path)
+    train = pyarrow.parquet.read_table(folder / "data" / "train.parquet")["generation"].to_pylist()
+    assert train == [far.text]
+    assert near.text not in train
+    assert len(pyarrow.parquet.read_table(folder / "data" / "humanval.parquet")) == 2
+    assert not (folder / "data" / "annotated.parquet").exists()
+    card = card_of(folder)
+    assert "`humanval` is version 1 of the test set: 2 statements" in card
+    assert f"SHA-256 of its rows: `{test_set.checksum}`" in card
+    assert "no statement there has a cosine similarity above 0.7 with a statement of the test set" in card
+    assert "1 statement was left out for that." in card
+
+
+def test_what_could_not_be_compared_is_told_in_the_card_and_in_the_terminal(tmp_path, capsys):
+    test_set = frozen((1, 1), (5, 5))
+    study = make_hit_type(max_assignments=1)
+    statement(np.eye(64)[12], "not compared")
+    written = make_generation("an old proverb", method="written")
+    approved(make_hit(hit_type=study, generation=written), 1)
+    card, said = card_of(write(tmp_path)), capsys.readouterr().out
+    for told in (
+        f"1 statement was stored after the last comparison with {test_set} and left out of the tables for training. "
+        "Compare it, and export again: manage.py build_humanval --update-removed 1",
+        "1 statement that a person wrote was left out of annotated: only what models wrote is compared with "
+        f"{test_set}.",
+    ):
+        assert told in card
+        assert told in said
+    comparing.compare(humanval_set=test_set)
+    (tmp_path / "compared").mkdir()
+    assert "after the last comparison" not in card_of(write(tmp_path / "compared"))
+
+
+def test_days_do_not_keep_the_test_set_out_of_the_folder(tmp_path):
+    frozen((1, 1))
+    folder = write(tmp_path, "--submitted-from", "2030-01-01")
+    assert len(pyarrow.parquet.read_table(folder / "data" / "humanval.parquet")) == 1
+
+
+def test_another_version_can_be_chosen_and_must_be_frozen(tmp_path):
+    frozen((1, 1))
+    frozen((5, 5))
+    assert "version 1 of the test set" in card_of(write(tmp_path, "--humanval", "1"))
+    drawn = draw(size=1)
+    with pytest.raises(CommandError, match=rf"HUMANVAL {drawn.version} is not frozen: it has no labels yet"):
+        call_command("export", "dataset", str(tmp_path / "other"), "--humanval", str(drawn.version))
+
+
+def test_without_a_frozen_set_the_card_tells_of_none(tmp_path):
+    study_of(["the sea is calm"])
+    assert "## The test set" not in card_of(write(tmp_path))

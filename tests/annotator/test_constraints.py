@@ -256,6 +256,12 @@ def test_the_text_of_a_statement_in_a_hit_never_changes():
         cursor.execute("UPDATE generation_generation SET text = 'the sky is green' WHERE id = %s", [generation.pk])
 
 
+def test_who_wrote_a_statement_in_a_hit_never_changes():
+    generation = make_hit("the sky is blue").generation
+    with refused_by("generation_text_frozen_in_a_hit"):
+        row(Generation, generation).update(method="alice")
+
+
 def test_the_refusal_to_change_a_text_names_the_statement():
     generation = make_hit().generation
     with (

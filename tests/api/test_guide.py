@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from analysis import uploads
-from analysis.models import DataImport
+from analysis.humanval import drawing, proving
+from analysis.models import DataImport, HumanvalProof, HumanvalSet, StoredReport
+from analysis.reports import storing
 from annotator.models import HIT
 from generation import trying, working
-from generation.models import Demonstration, GenerationRun, Trial
+from generation.models import Demonstration, GenerationRun, Reading, Trial
+from generation.reading import work_on_reading
 from tests.api.world import token_of
 from tests.generation import toys
 
@@ -31,6 +34,14 @@ def work():
         working.work_on_run(run_id=run.pk)
     for waiting in DataImport.objects.waiting():
         uploads.work_on_import(import_id=waiting.pk)
+    for report in StoredReport.objects.waiting():
+        storing.work_out(stored=report.pk)
+    for wanted in HumanvalSet.objects.waiting():
+        drawing.work_on_set(set_id=wanted.pk)
+    for asked in Reading.objects.waiting():
+        work_on_reading(reading_id=asked.pk)
+    for proof in HumanvalProof.objects.waiting():
+        proving.work_on_proof(proof_id=proof.pk)
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="needs bash and curl")
@@ -42,7 +53,7 @@ def test_every_command_of_the_guide_works(live_server, tmp_path, monkeypatch):
         ["bash", "-c", COMMANDS.replace("sleep 1", "sleep 0.1")],
         cwd=tmp_path, env=surroundings, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         work()
         if time.monotonic() > deadline:
@@ -53,6 +64,8 @@ def test_every_command_of_the_guide_works(live_server, tmp_path, monkeypatch):
         except subprocess.TimeoutExpired:
             continue
     assert shell.returncode == 0, said
-    assert HIT.objects.count() == 4
+    assert HIT.objects.count() == 4 + 2
+    assert HumanvalSet.objects.get().proofs.get().found
+    assert StoredReport.objects.filter(name="dataset", payload__isnull=False).exists()
     assert Demonstration.objects.filter(group__slug="sailors").count() == 9
     assert {file.name for file in tmp_path.glob("*.csv")} == {"annotated.csv", "annotations.csv", "wide.csv"}

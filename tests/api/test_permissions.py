@@ -27,6 +27,7 @@ MAY = {
             "responses",
             "runs",
             "generations",
+            "readings",
             "studies",
             "hits",
             "assignments",
@@ -37,10 +38,14 @@ MAY = {
             "payouts",
             "audit-entries",
             "imports",
+            "humanval",
         )
         for row in ("", "<id>/")
     },
     "GET agreement/<id>/": (200, 200),
+    "GET reports/": (200, 200),
+    "GET reports/<id>/": (202, 202),  # it is worked out first
+    "POST reports/<id>/work-out/": (202, 202),
     "GET exports/": (200, 200),
     "GET exports/train/csv/": (200, 200),
     "GET exports/annotated/csv/": (200, 200),
@@ -66,6 +71,8 @@ MAY = {
     "POST runs/<id>/pause/": (200, 200),
     "POST runs/<id>/resume/": (409, 409),
     "POST runs/<id>/cancel/": (200, 200),
+    "POST readings/": (400, 400),
+    "POST readings/<id>/stop/": (200, 200),
     "POST studies/": (400, 400),
     "PATCH studies/<id>/": (200, 200),
     "POST studies/<id>/choose/preview/": (400, 400),
@@ -88,6 +95,15 @@ MAY = {
     "POST qualifications/": (400, 400),
     "POST imports/": (400, 400),
     "POST imports/<id>/stop/": (200, 200),
+    "GET humanval/<id>/changed/": (409, 409),
+    "GET humanval/<id>/verification/": (409, 409),
+    "POST humanval/": (400, 400),
+    "POST humanval/<id>/stop/": (200, 200),
+    "POST humanval/<id>/publish/": (409, 409),
+    "POST humanval/<id>/freeze/": (409, 409),
+    "POST humanval/<id>/new-version/": (409, 409),
+    "POST humanval/<id>/compare/": (409, 409),
+    "POST humanval/<id>/verify/": (409, 409),
 }
 
 
@@ -128,7 +144,7 @@ def test_each_role_gets_what_is_written_down(world, researcher, admin):
 def test_nobody_else_gets_anything(world):
     expected = {"anonymous": 401, "annotator": 401, "outsider": 403, "guest": 403}
     clients = who_is_not_staff(world)
-    told_of_nothing = {("guest", "GET schema/"), ("guest", "GET exports/")}
+    told_of_nothing = {("guest", "GET schema/"), ("guest", "GET exports/"), ("guest", "GET reports/")}
     wrong = []
     for what in MAY:
         cache.clear()  # or they would be throttled
@@ -169,8 +185,9 @@ def plain(address):
     return address.replace("<id>", "<>")
 
 
-def test_a_guest_is_told_of_no_export(world):
-    assert who_is_not_staff(world)["guest"].get("/api/exports/").json() == []
+@pytest.mark.parametrize("what", ["exports", "reports"])
+def test_a_guest_is_told_of_no_export_and_no_report(world, what):
+    assert who_is_not_staff(world)["guest"].get(f"/api/{what}/").json() == []
 
 
 def test_an_export_takes_its_own_permission_and_that_to_read_statements(world, call):
@@ -182,6 +199,18 @@ def test_an_export_takes_its_own_permission_and_that_to_read_statements(world, c
         403,
         "Your role does not allow this export. Ask an admin for it.",
     )
+
+
+def test_a_report_with_texts_of_statements_takes_the_permission_to_read_them(world, call):
+    guest, browser = call("guest"), who_is_not_staff(world)["guest"]
+    user_of("guest").user_permissions.add(Permission.objects.get(codename="view_annotation"))
+    assert "human-validation" not in {report["name"] for report in guest.get("/api/reports/").json()}
+    assert guest.get("/api/reports/groups/").status_code == 202
+    assert guest.get("/api/reports/human-validation/").status_code == 403
+    for address in ("human-validation.json", "human-validation/examples.csv", "human-validation/"):
+        assert browser.get(f"/admin/analyse/human-validation/{address}").status_code == 403, address
+    user_of("guest").user_permissions.add(Permission.objects.get(codename="view_generation"))
+    assert call("guest").get("/api/reports/human-validation/").status_code == 202
 
 
 def test_a_toxic_set_is_filled_by_those_who_may(world, researcher, admin):

@@ -6,6 +6,8 @@ import json
 import pyarrow.parquet
 import pytest
 
+from analysis.models import StoredReport
+from analysis.reports import storing
 from annotator.models import Payment
 from generation import trying, working
 from generation.models import AuditEntry, GenerationRun, Trial
@@ -27,6 +29,8 @@ def wait(monkeypatch):
             trying.work_on_trial(trial_id=trial.pk)
         for run in GenerationRun.objects.open():
             working.work_on_run(run_id=run.pk)
+        for report in StoredReport.objects.waiting():
+            storing.work_out(stored=report.pk)
 
     return work
 

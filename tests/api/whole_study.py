@@ -157,7 +157,7 @@ def whole_study(api: Api, folder: Path, *, slug: str, wait: Callable[[], None], 
     answered = annotate(api, study["id"])
     say(f"Three annotators gave {answered} answers.")
     approved = review(api, study["id"])
-    agreement = api.get(f"agreement/{study['id']}/")
+    agreement = agreement_of(api, study["id"], wait)
     for figure in agreement["figures"]:
         said = figure["reason"] if figure["value"] is None else round(figure["value"], 3)
         say(f"{figure['name']}: {said} (n = {figure['n_statements']})")
@@ -194,6 +194,17 @@ def generate(api: Api, slug: str, wait: Callable[[], None]) -> dict:
     if run["state"] != "finished":
         raise Refused(f"The run is {run['state']}: {run['failure']}")
     return run
+
+
+def agreement_of(api: Api, study: int, wait: Callable[[], None]) -> dict:
+    """Worked out on the queue from the first time that somebody asks."""
+    agreement = api.get(f"agreement/{study}/")
+    while not agreement["made_at"]:
+        if agreement["failure"]:
+            raise Refused(agreement["failure"])
+        wait()
+        agreement = api.get(f"agreement/{study}/")
+    return agreement
 
 
 def publish(api: Api, slug: str, run: dict) -> tuple[dict, int]:

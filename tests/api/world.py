@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from django.contrib.auth.models import Group, User
 
-from analysis.models import DataImport
+from analysis.models import DataImport, HumanvalSet
 from annotator import choosing, paying, reviewing, submitting
 from annotator.models import Qualification
 from config import tokens
@@ -20,6 +20,7 @@ from tests.factories import (
     make_group,
     make_hit,
     make_hit_type,
+    make_reading,
     make_run,
     make_searched_generation,
 )
@@ -57,8 +58,10 @@ class World:
             "responses": self.response.pk,
             "runs": self.run.pk,
             "generations": self.searched.pk,
+            "readings": make_reading(1).pk,
             "studies": self.study.pk,
             "agreement": self.study.pk,
+            "reports": "dataset",
             "hits": self.assignment.hit_id,
             "assignments": self.assignment.pk,
             "consent-forms": self.assignment.consent.form_id,
@@ -68,6 +71,7 @@ class World:
             "payouts": paying.make_payout(by=None).pk,
             "audit-entries": note("run started", subject=str(self.run), seed=7).pk,
             "imports": DataImport.objects.create(format="train", file_name="train.csv").pk,
+            "humanval": HumanvalSet.objects.create(version=1, seed=1).pk,
         }
 
 

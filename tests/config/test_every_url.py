@@ -12,7 +12,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from analysis.models import DataImport
+from analysis.models import DataImport, HumanvalSet
 from annotator import inviting, paying
 from annotator.models import HelpLine, KnownAnswers, Panel, Qualification, TestResult
 from config.roles import RESEARCHER
@@ -25,6 +25,7 @@ from tests.factories import (
     make_generation,
     make_group,
     make_hit,
+    make_reading,
     make_responses,
     make_run,
     make_searched_generation,
@@ -56,8 +57,11 @@ PAGES = {
     "annotator:return": (405, 405, 405, 405),
     "annotator:stop": (405, 405, 405, 405),
     "annotator:leave": (405, 405, 405, 405),
-    "agreement": (LOG_IN, LOG_IN, 200, 200),
-    "work_out_agreement": (LOG_IN, LOG_IN, 405, 405),
+    "report": (LOG_IN, LOG_IN, 200, 200),
+    "report_part": (LOG_IN, LOG_IN, 302, 302),  # to the page that it is a part of
+    "work_out_report": (LOG_IN, LOG_IN, 405, 405),
+    "report_file": (LOG_IN, LOG_IN, 302, 302),  # to the page, which has it worked out first
+    "report_table": (LOG_IN, LOG_IN, 404, 404),
     "demographics": (LOG_IN, LOG_IN, 200, 200),
     "export": (LOG_IN, LOG_IN, 200, 200),
     "download": (LOG_IN, LOG_IN, 200, 200),
@@ -93,6 +97,8 @@ PAGES = {
     "admin:generation_run_pause": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_resume": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 405, 405),
+    "admin:generation_read_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:generation_read_stop": (LOG_IN, LOG_IN, 405, 405),
     "admin:generation_replay": (LOG_IN, LOG_IN, 200, 200),
     "admin:generation_sets": (LOG_IN, LOG_IN, 200, 200),
     "admin:generation_set": (LOG_IN, LOG_IN, 200, 200),
@@ -102,6 +108,16 @@ PAGES = {
     "admin:analysis_import_progress": (LOG_IN, LOG_IN, 200, 200),
     "admin:analysis_import_stop": (LOG_IN, LOG_IN, 405, 405),
     "admin:analysis_import_faults": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_humanval_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_humanval_give_up": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_humanval_publish": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_humanval_freeze": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_humanval_new_version": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_humanval_compare": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_humanval_prove": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_humanval_report": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_humanval_statements": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_humanval_removed": (LOG_IN, LOG_IN, 200, 200),
     "admin/(?P<url>.*)$": (LOG_IN, LOG_IN, 404, 404),
 }
 
@@ -119,7 +135,7 @@ ACTS = {
     "annotator:stop": (403, 302, 403, 403),
     "annotator:leave": (302, 302, 302, 302),
     "tokens": (LOG_IN, LOG_IN, 422, 422),  # for no time
-    "work_out_agreement": (LOG_IN, LOG_IN, 302, 302),
+    "work_out_report": (LOG_IN, LOG_IN, 302, 302),
     "admin:annotator_review": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen
     "admin:consent_publish": (LOG_IN, LOG_IN, 302, 302),
     "admin:consent_new_version": (LOG_IN, LOG_IN, 302, 302),
@@ -133,8 +149,15 @@ ACTS = {
     "admin:generation_run_pause": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_resume": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_run_cancel": (LOG_IN, LOG_IN, 302, 302),
+    "admin:generation_read_stop": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_replay": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_import_stop": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_humanval_give_up": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_humanval_publish": (LOG_IN, LOG_IN, 422, 422),  # without terms
+    "admin:analysis_humanval_freeze": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_humanval_new_version": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_humanval_compare": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_humanval_prove": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_set": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen
     "admin:generation_trial": (LOG_IN, LOG_IN, 422, 422),
     "admin:generation_response": (LOG_IN, LOG_IN, 422, 422),
@@ -148,6 +171,7 @@ MODELS = {
     "generation_demonstration": ("view add change", "view add change delete"),
     "generation_generationrun": ("view add", "view add"),
     "generation_generation": ("view", "view"),
+    "generation_reading": ("view add", "view add"),
     "generation_auditentry": ("view", "view"),
     "annotator_hittype": ("view add change", "view add change delete"),
     "annotator_hit": ("view", "view"),
@@ -163,6 +187,7 @@ MODELS = {
     "annotator_testresult": ("view", "view"),
     "annotator_knownanswers": ("view add change", "view add change"),
     "analysis_dataimport": ("view add", "view add"),
+    "analysis_humanvalset": ("view add", "view add"),
     "auth_group": ("", "view add change delete"),
     "auth_user": ("", "view add change delete"),
 }
@@ -233,6 +258,7 @@ class World:
             "generation_demonstration": Demonstration.objects.first(),
             "generation_generationrun": self.run,
             "generation_generation": hit.generation,
+            "generation_reading": make_reading(1),
             "generation_auditentry": auditing.note("run started", subject="run 1"),
             "annotator_hittype": hit.hit_type,
             "annotator_hit": hit,
@@ -252,6 +278,7 @@ class World:
                 generation=make_generation(), expected={"lewd": ["no"]}
             ),
             "analysis_dataimport": DataImport.objects.create(format="train", file_name="train.csv"),
+            "analysis_humanvalset": HumanvalSet.objects.create(version=1, seed=1),
             "auth_group": researchers,
             "auth_user": self.researcher,
         }
@@ -276,9 +303,15 @@ class World:
             "key": self.assignment.key,
             "name": "annotations",
             "file_format": "csv",
+            "page": "agreement",
+            "report": "agreement",
+            "section": "toxicity",
+            "ending": "json",
             "payout_id": self.payout.pk,
             "run_id": self.run.pk,
+            "reading_id": self.rows["generation_reading"].pk,
             "import_id": self.rows["analysis_dataimport"].pk,
+            "set_id": self.rows["analysis_humanvalset"].pk,
             "form_id": self.assignment.consent.form_id,
             "generation_id": self.searched.pk,
             "slug": "women",
@@ -358,7 +391,7 @@ def test_a_user_who_is_not_staff_gets_nothing_of_the_workspace(world):
     browser.force_login(User.objects.create(username="eve"))
     for name, parameters in EVERY_PATTERN:
         if (
-            name.startswith(("admin", "agreement", "work_out_agreement", "demographics", "export", "download"))
+            name.startswith(("admin", "report", "work_out_report", "demographics", "export", "download"))
             and PAGES.get(name, [LOG_IN])[0] == LOG_IN
         ):
             assert outcome(browser.get(world.address(name, parameters))) == LOG_IN, name
@@ -368,12 +401,13 @@ def test_staff_without_permissions_see_nothing_that_is_stored(world):
     browser = Client()
     browser.force_login(User.objects.create(username="eve", is_staff=True))
     for name, parameters in EVERY_PATTERN:
-        is_of_a_model = model_of(name) or name in ("agreement", "demographics", "export", "download")
+        is_of_a_model = model_of(name) or name in ("report", "demographics", "export", "download")
         is_a_page_of_its_own = name.removeprefix("admin:") in (
+            "report_part", "report_file", "report_table",
             "annotator_review", "annotator_choose", "annotator_watch", "annotator_stop", "annotator_extend",
             "analysis_import_progress", "analysis_import_faults",
             "generation_run_progress", "generation_run_outlook", "generation_run_samples",
-            "generation_run_recipe", "generation_replay",
+            "generation_run_recipe", "generation_replay", "generation_read_progress",
             "generation_sets", "generation_set", "generation_set_history", "generation_trial",
         )  # fmt: skip
         if is_of_a_model or is_a_page_of_its_own:

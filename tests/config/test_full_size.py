@@ -7,8 +7,11 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from analysis import figures
+from analysis.models import StoredReport
+from analysis.reports import storing
+from analysis.reports.catalogue import PAGES, REPORTS
 from benchmarks.io.filling import FULL, PLACES, SMALL, fill
 from tests.config.test_every_url import EVERY_PATTERN, LOG_IN, World, outcome
 
@@ -30,6 +33,7 @@ LOOKED_THROUGH = (
     "/admin/annotator/assignment/review/?page=25",
     "/admin/annotator/assignment/review/?state=approved",
     "/admin/annotator/payment/?paid=no",
+    *(f"/admin/analyse/{page}/" for page in PAGES),
 )
 
 # What adds up people's work or pay, exactly, reads each piece of it; how many statements there are changes nothing.
@@ -42,8 +46,13 @@ ADDING_UP_WORK = (
 )
 ROWS_A_PIECE_OF_WORK = 10
 
+# What comes from stored reports: the dashboards, and with its bounded counts the overview.
+STORED = ("/admin/analyse/",)
+
 # So many more may be read when PostgreSQL takes another way to the same rows.
 SOME_ROWS = 2_000
+
+IS_OUTDATED = "There may be newer figures than these."
 
 ROWS_READ = "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_xact_user_tables"
 
@@ -67,6 +76,15 @@ def addresses(world, browser):
     return [address for address in (*of_the_workspace, *LOOKED_THROUGH) if outcome(browser.get(address)) == 200]
 
 
+def work_out_reports() -> None:
+    """As the queue does, all that the dashboards show without filters."""
+    StoredReport.objects.all().delete()
+    for name in REPORTS:
+        storing.work_out(stored=storing.look_at(name, {}).pk)
+    failures = dict(StoredReport.objects.exclude(failure="").values_list("name", "failure"))
+    assert failures == {}
+
+
 def rows_read() -> int:
     with connection.cursor() as cursor:
         cursor.execute(ROWS_READ)
@@ -77,6 +95,8 @@ def cost(browser, address) -> tuple[int, int]:
     """How many queries a page takes, and how many rows these read; nothing is remembered from the page before."""
     cache.clear()
     ContentType.objects.clear_cache()
+    # What is outdated is asked for once a minute; here that moment never comes while a page is measured.
+    StoredReport.objects.update(asked_at=timezone.now())
     before = rows_read()
     with CaptureQueriesContext(connection) as queries:
         response = browser.get(address)
@@ -85,18 +105,27 @@ def cost(browser, address) -> tuple[int, int]:
 
 
 def test_no_page_asks_more_or_reads_more_rows_at_the_size_of_the_released_dataset(world, browser, addresses):
-    """First all its statements are added, then all the work on them: 27,450 annotations of 9,150 HITs."""
+    """First all its statements are added, then all the work on them: 27,450 annotations of 9,150 HITs.
+
+    What adds up is stored, and told of as it is kept while newer work is there.
+    """
     rows = {"hit_type_id": world.rows["annotator_hittype"].pk, "form_id": world.rows["annotator_consentform"].pk}
     fill(SMALL, **rows)
-    figures.refresh()
+    work_out_reports()
+    assert not any(IS_OUTDATED in shown(browser, page) for page in PAGES)
     small = {address: cost(browser, address) for address in addresses}
 
     fill(replace(FULL, hits=SMALL.hits), **rows)
     more_statements = {address: cost(browser, address) for address in addresses}
     assert grown(small, more_statements, by=SOME_ROWS) == {}
+    assert IS_OUTDATED in shown(browser, "dataset")
 
     fill(FULL, **rows)
-    figures.refresh()
+    assert all(IS_OUTDATED in shown(browser, page) for page in PAGES)
+    outdated = {address: cost(browser, address) for address in addresses if address.startswith(STORED)}
+    assert grown(small, outdated, by=SOME_ROWS) == {}
+
+    work_out_reports()
     full = {address: cost(browser, address) for address in addresses}
     adding_up = {address for address in addresses if address.startswith(ADDING_UP_WORK)}
     work = ROWS_A_PIECE_OF_WORK * PLACES * FULL.hits
@@ -104,10 +133,14 @@ def test_no_page_asks_more_or_reads_more_rows_at_the_size_of_the_released_datase
     assert grown(small, full, by=work) == {}
 
 
+def shown(browser, page) -> str:
+    return browser.get(f"/admin/analyse/{page}/").content.decode()
+
+
 def grown(before: dict, after: dict, *, by: int) -> dict:
     """The pages that ask more queries than before, or whose queries read so many more rows, with both."""
     return {
         address: (before[address], after[address])
-        for address in before
+        for address in after
         if after[address][0] != before[address][0] or after[address][1] > before[address][1] + by
     }

@@ -41,7 +41,7 @@ def way(client, address):
         ("/admin/analysis/dataimport/", "Data › Import"),
         ("/admin/analysis/dataimport/add/", "Data › Import › Import a file"),
         ("/admin/api/", "Data › API"),
-        ("/admin/agreement/", "Analyse › Agreement"),
+        ("/admin/analyse/agreement/", "Analyse › Agreement"),
         ("/admin/auth/user/", "Access › Users"),
         ("/admin/auth/group/", "Access › Roles"),
     ],

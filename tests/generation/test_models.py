@@ -21,14 +21,27 @@ from generation.models import (
     GenerationRun,
     Method,
     Prompt,
+    Reading,
     Replay,
     RunMethod,
     TargetGroup,
+    TextReader,
     Trial,
 )
 from generation.runs import pause_run, resume_run
 from generation.working import work_on_chunk, work_on_run
-from tests.factories import DEMONSTRATIONS, make_demonstrations, make_generation, make_group, make_run
+from tests.factories import (
+    DEMONSTRATIONS,
+    make_demonstrations,
+    make_embedding,
+    make_generation,
+    make_group,
+    make_perplexity,
+    make_reader,
+    make_reading,
+    make_run,
+    make_toxicity_score,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +99,29 @@ def two_imported_statements():
     for text in ("rain fell", "snow fell"):
         make_generation(text)
     return Generation.objects.filter(run=None)
+
+
+def two_readers():
+    for revision in ("1", "2"):
+        make_reader(name="m", revision=revision)
+    return TextReader.objects.all()
+
+
+def a_reading():
+    return make_reading(2) and Reading.objects.all()
+
+
+def two_reading_chunks():
+    reading = make_reading(1)
+    reading.chunks.create(index=1, generations=[1])
+    return reading.chunks.all()
+
+
+def two_values(make):
+    """Of one reader, of two statements, one of which has the number 77."""
+    first = make(make_generation(pk=77))
+    make(reader=first.reader)
+    return type(first).objects.all()
 
 
 def one_run(**options):
@@ -163,6 +199,27 @@ BREACHES = [
     ("generation_toxic_prob_is_a_probability", two_generations_of_a_run, {"toxic_prob": -0.1}),
     ("generation_toxic_prob_is_a_probability", two_generations_of_a_run, {"toxic_prob": 1.1}),
     ("generation_toxic_prob_is_a_probability", two_generations_of_a_run, {"toxic_prob": math.nan}),
+    ("text_reader_once", two_readers, {"revision": "1"}),
+    ("text_reader_kind_known", two_readers, {"kind": "oracle"}),
+    ("text_reader_precision_known", two_readers, {"precision": "int4"}),
+    ("reading_kind_known", a_reading, {"kind": "oracle"}),
+    ("reading_precision_known", a_reading, {"precision": "int4"}),
+    ("reading_reads_no_more_than_there_are", a_reading, {"read": 3}),
+    ("reading_failed_has_ended", a_reading, {"failure": "Away."}),
+    ("reading_chunk_once", two_reading_chunks, {"index": 0}),
+    ("reading_chunk_finished_is_not_leased", two_reading_chunks, {"finished_at": NOW, "lease_token": uuid4()}),
+    ("reading_chunk_finished_is_not_leased", two_reading_chunks, {"finished_at": NOW, "lease_expires_at": NOW}),
+    ("toxicity_score_once", lambda: two_values(make_toxicity_score), {"generation": 77}),
+    ("toxicity_score_is_a_probability", lambda: two_values(make_toxicity_score), {"toxic_prob": 1.1}),
+    ("toxicity_score_is_a_probability", lambda: two_values(make_toxicity_score), {"toxic_prob": math.nan}),
+    ("perplexity_once", lambda: two_values(make_perplexity), {"generation": 77}),
+    ("perplexity_is_at_least_one", lambda: two_values(make_perplexity), {"value": 0.9}),
+    ("perplexity_is_at_least_one", lambda: two_values(make_perplexity), {"value": math.nan}),
+    ("perplexity_is_at_least_one", lambda: two_values(make_perplexity), {"value": math.inf}),
+    ("perplexity_is_at_least_one", lambda: two_values(make_perplexity), {"value": None}),
+    ("perplexity_is_at_least_one", lambda: two_values(make_perplexity), {"tokens": 0}),
+    ("embedding_once", lambda: two_values(make_embedding), {"generation": 77}),
+    ("embedding_is_of_float32", lambda: two_values(make_embedding), {"vector": b"12345"}),
     ("replay_finished_is_not_leased", a_replay, {"finished_at": NOW, "lease_expires_at": NOW, "failure": "Away."}),
     ("replay_finished_with_steps_or_a_failure", a_replay, {"finished_at": NOW}),
     ("replay_finished_with_steps_or_a_failure", a_replay, {"failure": "Away."}),

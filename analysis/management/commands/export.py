@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.datastructures import MultiValueDict
 
 from analysis.exports import EXPORTS, dataset
-from analysis.exports.filtering import OF_ANNOTATIONS, FilterForm, WrongFilter
+from analysis.exports.filtering import FilterForm, WrongFilter
 from analysis.exports.writing import FORMATS, UnknownExport, to_file
 
 DATASET = "dataset"
@@ -93,7 +93,7 @@ def format_of(file: Path) -> str:
 
 def given(options: dict) -> MultiValueDict:
     """The filters among the options, as a form takes them."""
-    filters = {name: options[name] for name in OF_ANNOTATIONS if options[name] is not None}
+    filters = {name: options[name] for name in FilterForm.base_fields if options[name] is not None}
     return MultiValueDict({name: value if isinstance(value, list) else [value] for name, value in filters.items()})
 
 

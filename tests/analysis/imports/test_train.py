@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.importing import import_file
+from analysis.importing import MANY, import_file
 from generation.models import Generation, Prompt
 from tests.analysis.imports.files import (
     annotated_row,
@@ -167,3 +167,8 @@ def test_missing_columns_refuse_the_file(tmp_path):
         "train.csv lacks the columns generation, generation_method, prompt_label and roberta_prediction. "
         "It has: prompt, group."
     )
+
+
+def test_the_overview_knows_at_once_how_much_a_large_file_held(tmp_path, admin_client):
+    import_rows(tmp_path, "train", *(train_row(generation=f"boat {number} sails") for number in range(MANY)))
+    assert f"≈ {MANY:,}" in admin_client.get("/admin/").content.decode()

@@ -1,0 +1,1 @@
+"""HUMANVAL sets: drawn, compared with what is trained on, judged in a study, frozen, and proved again."""

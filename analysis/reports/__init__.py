@@ -1,0 +1,1 @@
+"""The paper's tables and figures from live data: each report one module, all of them in ``catalogue``."""

@@ -1,0 +1,10 @@
+"""Words of the report on pay by which the overview, which must not load what works it out, finds its figures."""
+
+PAID = "Paid: in a payout"
+OWED = "Owed: in the ledger, in no payout yet"
+WAITING = "Waiting for review, owed once approved"
+PROMISED = "Promised: under way, and places that can still be taken"
+BELOW, REACHED = "below its floor", "reaches its floor"
+WORK, ANNOTATORS = "Pieces of work", "Annotators"
+RUNNING, OVER = "running", "over"
+"""As ``state_of`` says it of a study: places can still be taken, or HITs ended before all places were filled."""
