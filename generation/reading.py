@@ -66,7 +66,7 @@ def work_on_reading(
         _do_between(between_chunks, reading_id)
         if is_stopping() or others_wait():
             return
-        chunk = lease_next_chunk(reading_id=reading_id)
+        chunk = lease_next_chunk(reading_id=reading_id, is_loaded=stint_ends is not None)
         if chunk is None:
             return
         started = time.monotonic()

@@ -22,11 +22,12 @@ log = structlog.get_logger(__name__)
 
 
 @transaction.atomic
-def lease_next_chunk(*, reading_id: int) -> ReadingChunk | None:
+def lease_next_chunk(*, reading_id: int, is_loaded: bool = False) -> ReadingChunk | None:
     """Take up the first free chunk of a reading, or return ``None`` if there is none.
 
-    The lease lasts while the model is loaded, when nobody can keep it; ``begin`` shortens it. A chunk that was taken
-    up ``MAX_LEASES`` times without being stored fails the reading: it would stop every worker in turn.
+    Unless the model ``is_loaded``, the lease lasts while it is, when nobody can keep it; ``begin`` shortens it. A
+    chunk that was taken up ``MAX_LEASES`` times without being stored fails the reading: it would stop every worker in
+    turn.
     """
     chunk = (
         ReadingChunk.objects.free()
@@ -48,7 +49,7 @@ def lease_next_chunk(*, reading_id: int) -> ReadingChunk | None:
     if chunk.leases:
         log.warning("lapsed_chunk_taken_up_again", reading=reading_id, chunk=chunk.index, leases=chunk.leases)
     chunk.lease_token = uuid.uuid4()
-    chunk.lease_expires_at = timezone.now() + max(_length(), LOADING)
+    chunk.lease_expires_at = timezone.now() + (_length() if is_loaded else max(_length(), LOADING))
     chunk.leases += 1
     chunk.save(update_fields=["lease_token", "lease_expires_at", "leases"])
     Reading.objects.unended().filter(pk=reading_id).update(started_at=Coalesce("started_at", timezone.now()))

@@ -16,6 +16,7 @@ from django.utils import timezone
 from generation import classifiers, reading, reading_chunks, reading_texts, readings, tasks, working
 from generation.chunks import MAX_LEASES, LeaseLost
 from generation.engines.perplexity import Predictor, Surprise
+from generation.leases import LOADING
 from generation.models import (
     AuditEntry,
     Embedding,
@@ -506,6 +507,21 @@ def test_a_worker_that_is_asked_to_stop_gives_its_chunk_back(small_chunks):
     assert [chunk.leases for chunk in started.chunks.all()] == [0, 0]
     assert Reading.objects.waiting().get() == started
     assert work(started).state == "finished"
+
+
+def test_only_the_first_chunk_is_held_for_as_long_as_a_model_takes_to_load(small_chunks, monkeypatch, settings):
+    started = make_reading(generation_ids=statements())
+    lasted = []
+
+    def note_lease(*, chunk, is_first):
+        lasted.append((chunk.lease_expires_at - timezone.now()).total_seconds())
+        return begin_with(chunk, is_first=is_first)
+
+    begin_with = reading.begin_with
+    monkeypatch.setattr(reading, "begin_with", lambda chunk, is_first: note_lease(chunk=chunk, is_first=is_first))
+    assert work(started).state == "finished"
+    first, second = lasted
+    assert second <= settings.LEASE_SECONDS < first <= LOADING.total_seconds()
 
 
 @concurrent
