@@ -41,6 +41,9 @@ RESEARCHER_MAY = {
         "dataimport": ["view", "add"],
         "humanlabel": ["view"],
         "humanvalset": ["view", "add", "change"],
+        "trainedclassifier": ["view", "add", "change"],
+        "evaluationset": ["view", "add"],
+        "evaluation": ["view", "add"],
     },
 }
 

@@ -139,6 +139,11 @@ CELERY_BEAT_SCHEDULE = {
     "approve overdue work": {"task": "annotator.approve_overdue", "schedule": 60.0, "options": {"expires": 60}},
     "wake imports that nobody works on": {"task": "analysis.wake_imports", "schedule": 5.0, "options": {"expires": 5}},
     "wake sets that nobody works on": {"task": "analysis.wake_humanval", "schedule": 5.0, "options": {"expires": 5}},
+    "wake classifiers that nobody works on": {
+        "task": "analysis.wake_classifiers",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "wake reports that nobody works on": {"task": "analysis.wake_reports", "schedule": 5.0, "options": {"expires": 5}},
     "refresh reports": {
         "task": "analysis.refresh_reports",

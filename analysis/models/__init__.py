@@ -1,5 +1,19 @@
-"""What is read from annotations and kept: imports, reports and HUMANVAL sets."""
+"""What is made of annotations and kept: imports, reports, HUMANVAL sets and classifiers."""
 
+from analysis.models.classifiers import (
+    Evaluation,
+    EvaluationScore,
+    EvaluationSet,
+    EvaluationText,
+    LabelSource,
+    LossPoint,
+    TrainedClassifier,
+    TrainingKind,
+    TrainingMethods,
+    TrainingPart,
+    TrainingStatement,
+    WaitingQuerySet,
+)
 from analysis.models.humanval import (
     HumanvalProof,
     HumanvalSet,
@@ -24,6 +38,10 @@ __all__ = [
     "UNENDED_IMPORTS",
     "DataImport",
     "DataImportQuerySet",
+    "Evaluation",
+    "EvaluationScore",
+    "EvaluationSet",
+    "EvaluationText",
     "HumanLabel",
     "HumanvalProof",
     "HumanvalSet",
@@ -34,7 +52,15 @@ __all__ = [
     "ImportFormat",
     "ImportState",
     "ImportedAnnotation",
+    "LabelSource",
+    "LossPoint",
     "RemovedFromTraining",
     "StoredReport",
     "StoredReportQuerySet",
+    "TrainedClassifier",
+    "TrainingKind",
+    "TrainingMethods",
+    "TrainingPart",
+    "TrainingStatement",
+    "WaitingQuerySet",
 ]

@@ -1,0 +1,1 @@
+"""Classifiers trained on what was generated and judged: orders, the worker's side, test sets and their scores."""

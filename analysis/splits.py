@@ -1,0 +1,1 @@
+"""Parting texts so that none has a near-duplicate in another part. Pure."""
