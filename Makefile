@@ -6,7 +6,7 @@ HUMANVAL_VAR ?= var
 export HUMANVAL_VAR := $(abspath $(HUMANVAL_VAR))
 BIN := $(abspath .venv/bin)
 
-.PHONY: run install install-dev test check format bench bench-analysis bench-alice bench-alice-gpu bench-web bench-io pictures
+.PHONY: run install install-dev test check format bench bench-analysis bench-alice bench-alice-gpu bench-web bench-io bench-classifiers pictures
 
 # What a laptop serves is plain HTTP on its own address; production is HTTPS unless told otherwise.
 LOCAL := HUMANVAL_HTTPS=0 HUMANVAL_SITE_URL=http://localhost:$(PORT) HUMANVAL_LOG_FORMAT=text
@@ -52,7 +52,7 @@ format: install-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-analysis bench-alice bench-web bench-io
+bench: bench-analysis bench-alice bench-web bench-io bench-classifiers
 
 # Agreement against other packages and its bootstrap, at full size.
 bench-analysis: install-dev
@@ -76,6 +76,10 @@ bench-web: install-dev
 # Files and pages at the size of the released dataset, in a few minutes.
 bench-io: install-dev
 	@$(BIN)/python -m benchmarks.io $(ARGS)
+
+# Scoring, and the trial on human labels, which takes an hour on four threads; ARGS=throughput is a part of it.
+bench-classifiers: install-dev
+	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python -m benchmarks.classifiers $(ARGS)
 
 # The pictures of README.md and of the guides, made by the browser tests.
 pictures:

@@ -179,13 +179,13 @@ def _resampled(
 ) -> dict[Statistic, FloatArray]:
     """Return the value of each statistic in each resample, ``(resamples,)``, NaN for undefined."""
     values: dict[Statistic, list[FloatArray]] = {statistic: [] for statistic in statistics}
-    for weights in _weights(units.occurrences, resamples, max(1, BATCH_SIZE // units.largest), rng):
+    for weights in times_drawn(units.occurrences, resamples, max(1, BATCH_SIZE // units.largest), rng):
         for statistic in statistics:
             values[statistic].append(FORMULAS[statistic](units, weights))
     return {statistic: np.concatenate(batches) for statistic, batches in values.items()}
 
 
-def _weights(occurrences: IntArray, resamples: int, batch: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+def times_drawn(occurrences: IntArray, resamples: int, batch: int, rng: np.random.Generator) -> Iterator[FloatArray]:
     """Yield how often each pattern is drawn, ``(resamples of a batch, patterns)``.
 
     Few patterns are drawn as counts, many a statement at a time: the same chances, whichever takes less time.

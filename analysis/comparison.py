@@ -39,6 +39,7 @@ SIGN_FLIPS = "sign-flip permutation test"
 POOLED_Z = "two-proportion z test"
 FISHER = "Fisher's exact test"
 MCNEMAR = "McNemar's exact test"
+DELONG = "DeLong's test"
 
 ARRANGED = (
     f"All arrangements are gone through where there are at most {EXACT_UP_TO:,}, else {DRAWN:,} drawn at random "
@@ -59,6 +60,8 @@ WHY = {
     FISHER: "it compares the shares of two separate sets and is exact where one of the four counts is expected to "
     "be below 5.",
     MCNEMAR: "it compares yes or no within pairs: only pairs that differ count, and it is exact however few they are.",
+    DELONG: "it compares two AUCs of the same texts and counts in that classifiers rank the same texts alike (DeLong, "
+    "DeLong and Clarke-Pearson, 1988).",
 }
 """Why each test fits where it is chosen, as it goes on after its name and a colon."""
 

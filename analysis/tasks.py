@@ -4,10 +4,12 @@ from celery import shared_task
 from django.db import OperationalError
 
 from analysis import uploads
+from analysis.classifiers import evaluations, orders, working
 from analysis.humanval import comparing, drawing, proving, sets
-from analysis.models import DataImport, HumanvalProof, HumanvalSet
+from analysis.models import DataImport, Evaluation, HumanvalProof, HumanvalSet, TrainedClassifier
 from analysis.reports import storing
 from generation import stopping
+from generation.models import GenerationRun, Replay, Trial
 from generation.wakeups import ask_for, ask_for_model
 
 
@@ -78,3 +80,35 @@ def wake_humanval() -> None:
         ask_for(comparing.COMPARE, humanval_set=set_id)
     for proof_id in HumanvalProof.objects.waiting().values_list("pk", flat=True):
         ask_for_model(proving.PROVE, humanval_proof=proof_id)
+
+
+@shared_task(
+    name=orders.TRAIN,
+    autoretry_for=(OperationalError,),  # the database restarting; anything else ends on the classifier's page
+    retry_backoff=True,
+    max_retries=5,
+)
+def train_classifier(classifier_id: int) -> None:
+    """What people wait for goes before trainings, which may take hours: they go on from their checkpoint."""
+    working.work_on_training(classifier_id=classifier_id, is_stopping=stopping.asked.is_set, others_wait=_people_wait)
+
+
+@shared_task(name=evaluations.EVALUATE, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
+def evaluate(evaluation_id: int) -> None:
+    from analysis.classifiers import scoring  # torch: for the process that has the models
+
+    scoring.work_on_evaluation(evaluation_id=evaluation_id, is_stopping=stopping.asked.is_set, others_wait=_people_wait)
+
+
+def _people_wait() -> bool:
+    return any(kind.objects.waiting().exists() for kind in (GenerationRun, Replay, Trial))
+
+
+@shared_task(name="analysis.wake_classifiers")
+def wake_classifiers() -> None:
+    """Wake workers for trainings and evaluations that nobody works on; clear up after trainings that ended."""
+    for classifier_id in TrainedClassifier.objects.waiting().values_list("pk", flat=True):
+        ask_for_model(orders.TRAIN, classifier=classifier_id)
+    for evaluation_id in Evaluation.objects.waiting().values_list("pk", flat=True):
+        ask_for_model(evaluations.EVALUATE, evaluation=evaluation_id)
+    working.throw_away_what_is_left()

@@ -12,9 +12,9 @@ from annotator.forms import MAX_FREE_TEXT
 from annotator.questions import QUESTIONS, Option, Question
 
 
-def markdown_to_html(text: str) -> SafeString:
+def markdown_to_html(text: str, *extensions: str) -> SafeString:
     """Return the HTML of a Markdown text, reduced to harmless tags and links."""
-    return mark_safe(nh3.clean(markdown.markdown(text, extensions=["sane_lists"])))  # noqa: S308 - cleaned by nh3
+    return mark_safe(nh3.clean(markdown.markdown(text, extensions=["sane_lists", *extensions])))  # noqa: S308 - cleaned by nh3
 
 
 def questions_to_html(

@@ -271,12 +271,15 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "BadBecause": "generation.models.BadBecause",
         "Label": "generation.models.Label",
+        "LabelSource": "analysis.models.LabelSource",
         "Method": "generation.models.Method",
         "DecodingMethod": "annotator.api.choices.METHODS",
         "ReaderKind": "generation.models.ReaderKind",
         "RunMethod": "generation.models.RunMethod",
         "RunState": "generation.models.RunState",
         "HITState": "annotator.models.HITStatus",
+        "TrainingKind": "analysis.models.TrainingKind",
+        "TrainingMethods": "analysis.models.TrainingMethods",
         "Scale": "annotator.api.assignments.SCALE",
         "YesMaybeNo": "annotator.api.assignments.YES_MAYBE_NO",
     },
@@ -462,10 +465,26 @@ UNFOLD = {
                     dashboard_link("human-validation", "Human validation", "how_to_vote"),
                     dashboard_link("methods", "ALICE vs top-k", "compare_arrows"),
                     dashboard_link("dataset", "Dataset", "dataset"),
+                    dashboard_link("classifiers", "Classifiers", "neurology"),
                     dashboard_link("annotators", "Annotators and pay", "insights"),
                     admin_link("Demographics", "groups_2", "demographics", "annotator.view_worker"),
                     admin_link(
                         "HUMANVAL", "quiz", "admin:analysis_humanvalset_changelist", "analysis.view_humanvalset"
+                    ),
+                    admin_link(
+                        "Training",
+                        "model_training",
+                        "admin:analysis_trainedclassifier_changelist",
+                        "analysis.view_trainedclassifier",
+                    ),
+                    admin_link(
+                        "Test sets",
+                        "checklist",
+                        "admin:analysis_evaluationset_changelist",
+                        "analysis.view_evaluationset",
+                    ),
+                    admin_link(
+                        "Evaluations", "grading", "admin:analysis_evaluation_changelist", "analysis.view_evaluation"
                     ),
                 ],
             },

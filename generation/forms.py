@@ -26,6 +26,7 @@ from generation.parameters import (
     Selection,
     TopKParameters,
 )
+from generation.trained import ClassifierInput
 
 SELECTIONS = {Selection.TOPK: "take the best", Selection.SAMPLE: "draw them by their scores"}
 PRECISIONS = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "bfloat16: faster, other statements"}
@@ -158,8 +159,8 @@ class RunForm(forms.ModelForm):
     classifier = forms.CharField(
         initial=lambda: settings.CLASSIFIER,
         max_length=300,
-        widget=UnfoldAdminTextInputWidget,
-        help_text="Whom ALICE plays against: the embedded one, or a folder or id of a toxicity classifier.",
+        widget=ClassifierInput,
+        help_text="Whom ALICE plays against: the embedded one, one trained here by its name, or a folder or id.",
     )
     lm_weight = number(
         min_value=0,

@@ -1,6 +1,7 @@
 """What tells two folders with models apart, and why one cannot be loaded. Pure."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,25 @@ def fingerprint(folder: Path) -> str:
         for part in _parts(file):
             digest.update(part)
     return digest.hexdigest()[:DIGITS]
+
+
+def folder_of_word(folders: Path, name: str) -> Path | None:
+    """The folder that a name, up to its label, stands for among ``folders``; ``None`` for one that is no word.
+
+    >>> folder_of_word(Path("classifiers"), "first#toxic"), folder_of_word(Path("classifiers"), "../up")
+    (PosixPath('classifiers/first'), None)
+    """
+    word = name.partition("#")[0]
+    return folders / word if re.fullmatch("[a-z0-9][a-z0-9-]*", word) else None
+
+
+def state_of(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """The names, numbers, sizes and times of a folder's files: another one whenever they are replaced or written to.
+
+    Unlike the fingerprint, nothing is read.
+    """
+    found = ((file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file())
+    return tuple((name, file.st_ino, file.st_size, file.st_mtime_ns) for name, file in found)
 
 
 def revision_of(name: str, config: object) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
@@ -27,18 +27,34 @@ def near_duplicates(texts: Iterable[str], *, similar_from: Fraction = SIMILAR_FR
     >>> near_duplicates(["The tide was low today.", "a cat slept", "the tide was low today!"])
     [False, False, True]
     """
+    return [any(True for _ in earlier) for earlier in similar_earlier(texts, similar_from=similar_from)]
+
+
+def similar_earlier(
+    texts: Iterable[str],
+    *,
+    similar_from: Fraction = SIMILAR_FROM,
+    known: Callable[[int, int], bool] = lambda number, other: False,
+) -> Iterator[Iterator[int]]:
+    """Of each text in turn, the numbers of the earlier ones that it is a near-duplicate of, in no order.
+
+    They are looked for as they are asked for, and only until the next text's are. Pairs that are ``known`` are
+    not compared and left out. Raises ``ValueError``.
+
+    >>> [sorted(earlier) for earlier in similar_earlier(["Low tide", "low tide!", "a cat", "LOW TIDE"])]
+    [[], [0], [], [0, 1]]
+    """
     if not 0 < similar_from <= 1:
         raise ValueError(f"similar_from must be above 0 and at most 1, not {similar_from}.")
     rows = _by_rarity([word_pairs(text) for text in texts])
     sets = [frozenset(row) for row in rows]
     having: dict[int, list[int]] = defaultdict(list)  # the earlier texts that have a pair among their rarest
-    found = []
     for number, (row, pairs) in enumerate(zip(rows, sets, strict=True)):
         rarest = row[: len(row) - ceil(similar_from * len(row)) + 1]
-        found.append(_has_a_similar_one(pairs, rarest, sets, having, similar_from))
+        others = (other for pair in rarest for other in having.get(pair, ()) if not known(number, other))
+        yield _similar_ones(pairs, others, sets, similar_from)
         for pair in rarest:
             having[pair].append(number)
-    return found
 
 
 def word_pairs(text: str) -> set[tuple[str, ...]]:
@@ -51,34 +67,26 @@ def word_pairs(text: str) -> set[tuple[str, ...]]:
     return set(pairwise(words)) if len(words) > 1 else {(word,) for word in words}
 
 
-def _has_a_similar_one(
-    pairs: frozenset[int],
-    rarest: Sequence[int],
-    sets: Sequence[frozenset[int]],
-    having: dict[int, list[int]],
-    similar_from: Fraction,
-) -> bool:
+def _similar_ones(
+    pairs: frozenset[int], others: Iterable[int], sets: Sequence[frozenset[int]], similar_from: Fraction
+) -> Iterator[int]:
     size = len(pairs)
     least, most = ceil(similar_from * size), int(size / similar_from)
     of, enough = similar_from.denominator, similar_from.numerator
     compared: set[int] = set()
-    for pair in rarest:
-        for other in having.get(pair, ()):
-            if other in compared:
-                continue
-            compared.add(other)
-            theirs = sets[other]
-            if least <= len(theirs) <= most:
-                shared = len(pairs & theirs)
-                if of * shared >= enough * (size + len(theirs) - shared):
-                    return True
-    return False
+    for other in others:
+        if other in compared:
+            continue
+        compared.add(other)
+        theirs = sets[other]
+        if least <= len(theirs) <= most:
+            shared = len(pairs & theirs)
+            if of * shared >= enough * (size + len(theirs) - shared):
+                yield other
 
 
 def _by_rarity(sets: Sequence[set[tuple[str, ...]]]) -> list[list[int]]:
     """Each set as numbers of its pairs, the rarest first; a pair has the same number in all."""
     counts = Counter(pair for pairs in sets for pair in pairs)
-    number = {
-        pair: place for place, (pair, _) in enumerate(sorted(counts.items(), key=lambda item: (item[1], item[0])))
-    }
+    number = {pair: place for place, pair in enumerate(sorted(counts, key=counts.__getitem__))}
     return [sorted(number[pair] for pair in pairs) for pairs in sets]

@@ -239,14 +239,15 @@ def load_language_model(name: str, *, precision: str = Precision.FLOAT32):
 
 
 def load_classifier(name: str, *, precision: str = Precision.FLOAT32):
-    """The classifier of that name on this worker's device, loaded once a process."""
+    """The classifier of that name on this worker's device, loaded once a process; it may have been trained here."""
     import torch
 
     from generation import classifiers
     from generation.devices import choose
 
-    return classifiers.load(
+    return classifiers.load_named(
         name,
+        trained_here=settings.VAR / "classifiers",
         device=choose(settings.DEVICE),
         dtype=getattr(torch, precision),
         allow_downloads=settings.ALLOW_DOWNLOADS,

@@ -6,6 +6,16 @@ from itertools import count
 
 from django.utils import timezone
 
+from analysis.models import (
+    Evaluation,
+    EvaluationScore,
+    EvaluationSet,
+    EvaluationText,
+    HumanvalSet,
+    TrainedClassifier,
+    TrainingPart,
+    TrainingStatement,
+)
 from annotator import assigning, inviting
 from annotator.models import HIT, Assignment, Consent, ConsentForm, HITType, Worker
 from generation import readings, runs, trials
@@ -225,3 +235,61 @@ def log_in(client, worker: Worker | None = None) -> Worker:
     response = client.get(inviting.link(invitation).removeprefix("http://localhost:8000"))
     assert response.status_code == 302, response.content
     return worker
+
+
+def make_evaluation_set(*rows: tuple, **fields) -> EvaluationSet:
+    """A test set from a file: a row a text, as (is_toxic, group, functionality), the latter two if wanted."""
+    rows = rows or ((True, "women"), (False, "women"), (True, "asian"), (False, "asian"))
+    number = next(numbers)
+    defaults = {"name": f"test-set-{number}", "file_name": "texts.csv", "sha256": f"{number:064x}"}
+    counts = {"texts_count": len(rows), "toxic_count": sum(bool(row[0]) for row in rows)}
+    evaluation_set = EvaluationSet.objects.create(**defaults | counts | fields)
+    EvaluationText.objects.bulk_create(
+        EvaluationText(
+            evaluation_set=evaluation_set, index=index, text=f"text {index} of the file is about the weather",
+            **dict(zip(("is_toxic", "group", "functionality"), row, strict=False)),
+        )
+        for index, row in enumerate(rows, 1)
+    )  # fmt: skip
+    return evaluation_set
+
+
+def make_evaluation(
+    test_set: EvaluationSet | HumanvalSet | None = None, probs=None, *, reader: TextReader | None = None, **fields
+) -> Evaluation:
+    """An evaluation, by default on a new test set: queued, or with ``probs``, one a text in their order, finished."""
+    test_set = test_set or make_evaluation_set()
+    is_humanval = isinstance(test_set, HumanvalSet)
+    fields["humanval_set" if is_humanval else "evaluation_set"] = test_set
+    of_set = test_set.statements.order_by("generation_id") if is_humanval else test_set.texts.order_by("index")
+    ids = list(of_set.values_list("generation_id" if is_humanval else "pk", flat=True))
+    if probs is None:
+        return Evaluation.objects.create(**{"model": "toy classifier", "reader": reader, "texts": len(ids)} | fields)
+    fields = {"model": reader.name if reader else f"classifier {next(numbers)}"} | fields
+    options = {"precision": fields["precision"]} if "precision" in fields else {}
+    reader = reader or make_reader(ReaderKind.CLASSIFIER, name=fields["model"], **options)
+    scored, of = (ToxicityScore, "generation_id") if is_humanval else (EvaluationScore, "text_id")
+    scored.objects.bulk_create(
+        scored(reader=reader, toxic_prob=prob, **{of: pk}) for pk, prob in zip(ids, probs, strict=True)
+    )
+    done = {"reader": reader, "texts": len(ids), "scored": len(ids), "finished_at": timezone.now()}
+    return Evaluation.objects.create(**done | fields)
+
+
+def make_trained_classifier(
+    name: str | None = None, *, trained_on=(), finished: bool = True, **fields
+) -> TrainedClassifier:
+    """A classifier with the statements it was trained on, their labels the prompts': finished, or as ordered."""
+    number = next(numbers)
+    defaults = {"name": name or f"classifier-{number}", "base": "all-minilm-l6-v2"}
+    if finished:
+        defaults |= {"revision": f"{number:064x}", "data_digest": f"{number:064x}", "finished_at": timezone.now()}
+    classifier = TrainedClassifier.objects.create(**defaults | fields)
+    TrainingStatement.objects.bulk_create(
+        TrainingStatement(
+            classifier=classifier, generation=generation, part=TrainingPart.TRAIN,
+            is_toxic=generation.label == Label.TOXIC,
+        )
+        for generation in trained_on
+    )  # fmt: skip
+    return classifier

@@ -84,6 +84,9 @@ def _body(tables: Sequence["Table"], facts: Facts) -> Iterator[str]:
         f"Licence: {facts.license}.\n"
     )
     yield from _tables(tables)
+    if facts.propagated:
+        yield "## The propagated labels\n"
+        yield from (f"{cell(sentence)}\n" for sentence in facts.propagated.sentences)
     if facts.test_set:
         yield from _test_set(facts.test_set)
         yield from (f"{sentence}\n" for sentence in facts.left_out)

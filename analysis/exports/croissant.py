@@ -79,10 +79,16 @@ def croissant(tables: Sequence["Table"], facts: Facts) -> dict:
         "datePublished": facts.made_on.isoformat(),
         "version": "1.0.0",
         "inLanguage": "en",
+        **_classifier(facts),
         "keywords": ["hate speech detection", "human validation", "machine-generated text", "not for all audiences"],
         "distribution": [_file(table) for table in tables],
         "recordSet": [_records(table) for table in tables],
     }
+
+
+def _classifier(facts: Facts) -> dict:
+    """What labelled the statements in place of people, as the vocabulary for responsible use has it."""
+    return {"rai:machineAnnotationTools": facts.propagated.sentences} if facts.propagated else {}
 
 
 def _file(table: "Table") -> dict:

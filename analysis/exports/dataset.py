@@ -56,7 +56,7 @@ def write(folder: Path, *, filters: Mapping, title: str = "", license: str = "",
     ``OSError``.
     """
     license = _known_license(license)
-    chosen = filters_from(filters, takes=(*OF_ANNOTATIONS, "humanval"), export="dataset")
+    chosen = filters_from(filters, takes=(*OF_ANNOTATIONS, "humanval", "classifier"), export="dataset")
     test_set = _test_set(chosen)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise CannotWriteDataset(f"{folder} is there already. Give a new name, or remove it first.")
@@ -81,6 +81,7 @@ def write(folder: Path, *, filters: Mapping, title: str = "", license: str = "",
     return [
         *lines,
         *facts.left_out,
+        *(facts.propagated.empty if facts.propagated else []),
         f"The dataset card is {folder / 'README.md'}; read it and fill in what only you can know.",
     ]
 
@@ -110,7 +111,8 @@ def _write_table(folder: Path, export: Export, filters: Mapping) -> Table | None
     """Write an export's rows, unless there are none."""
     import pyarrow.parquet  # large, and only needed here
 
-    taken = {name: value for name, value in filters.items() if name in export.takes}
+    # Scores are the classifier's in every table, or rows of one would not be those of another.
+    taken = {name: value for name, value in filters.items() if name in (*export.takes, "classifier")}
     if "humanval_version" in taken:  # whose labels belong to no day
         taken = {name: value for name, value in taken.items() if name not in ("submitted_from", "submitted_to")}
     (folder / "data").mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from analysis.agreement import statistics_for
 from analysis.bootstrap import Row, figures_with_intervals
 from analysis.exports.filtering import IS_COUNTED, in_studies, of_annotations, of_statements
+from analysis.exports.propagated import Propagated, propagated
 from analysis.labels import TOXICITY_CLASSES
 from analysis.models import HumanvalSet
 from analysis.ratings import toxicity_classes
@@ -54,6 +55,8 @@ class Facts:
     """How many statements are not in these tables since they were stored after the last comparison with it."""
     written: int = 0
     """How many statements with labels are not in these tables since people wrote them: nothing compares them."""
+    propagated: Propagated | None = None
+    """Whose probabilities the table of statements gives, where a classifier was chosen."""
 
     @property
     def description(self) -> str:
@@ -111,6 +114,7 @@ def facts_about(filters: Mapping, *, title: str, license: str, test_set: Humanva
         annotators=annotations.aggregate(number=Count(worker, distinct=True))["number"],
         survey=surveying.report(),
         test_set=test_set,
+        propagated=propagated(filters),
         **(_left_out(filters, test_set) if test_set else {}),
     )
 

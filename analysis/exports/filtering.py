@@ -7,20 +7,19 @@ from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.datastructures import MultiValueDict
 from unfold.widgets import (
-    UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectMultipleWidget,
     UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
     UnfoldBooleanSwitchWidget,
 )
 
+from analysis.exports.fields import ReaderField, SlugsField, day, score, version, words
 from analysis.models import HumanvalSet, HumanvalStatement, RemovedFromTraining
 from annotator.models import COUNTED_STATUSES, HIT, Annotation, HITType
-from generation.models import GenerationRun, Label, Method, TargetGroup
+from generation.models import GenerationRun, Label, Method, TargetGroup, TextReader, ToxicityScore
 
 OF_STATEMENTS = ("group", "label", "method", "run", "imported", "study", "score_min", "score_max")
-OF_TRAINING = (*OF_STATEMENTS, "humanval")
+OF_TRAINING = (*OF_STATEMENTS, "humanval", "classifier")
 OF_LABELS = (*OF_STATEMENTS, "submitted_from", "submitted_to")
 OF_ANNOTATIONS = (*OF_LABELS, "counted")
 YES_NO = {"yes": True, "no": False}
@@ -38,73 +37,12 @@ class WrongFilter(ValueError):
         self.on_page = dict(on_page or faults)
 
 
-class _SlugsField(forms.ModelMultipleChoiceField):
-    def __init__(self) -> None:
-        super().__init__(
-            TargetGroup.objects.all(),
-            to_field_name="slug",
-            required=False,
-            label="Groups",
-            widget=UnfoldAdminSelectMultipleWidget,
-            error_messages={"invalid_choice": "There is no group “%(value)s”. Give the slug of one that there is."},
-        )
-
-
-def _words(label: str, choices: list, *, what: str) -> forms.MultipleChoiceField:
-    names = ", ".join(value for value, _ in choices)
-    return forms.MultipleChoiceField(
-        choices=choices,
-        required=False,
-        label=label,
-        widget=UnfoldAdminSelectMultipleWidget,
-        error_messages={"invalid_choice": f"There is no {what} “%(value)s”. Choose one of: {names}."},
-    )
-
-
-def _day(label: str, help_text: str) -> forms.DateField:
-    return forms.DateField(
-        required=False,
-        label=label,
-        help_text=help_text,
-        widget=UnfoldAdminTextInputWidget(attrs={"type": "date"}),
-        error_messages={"invalid": "Give a day as YYYY-MM-DD."},
-    )
-
-
-def _score(label: str) -> forms.FloatField:
-    return forms.FloatField(
-        required=False,
-        label=label,
-        min_value=0,
-        max_value=1,
-        widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "any"}),
-        error_messages=dict.fromkeys(
-            ("invalid", "min_value", "max_value"), "A classifier's score is a number from 0 to 1."
-        ),
-    )
-
-
-def _version(sets: QuerySet[HumanvalSet], label: str, help_text: str, *, what: str) -> forms.ModelChoiceField:
-    return forms.ModelChoiceField(
-        sets,
-        to_field_name="version",
-        required=False,
-        label=label,
-        help_text=help_text,
-        empty_label="",
-        widget=UnfoldAdminSelectWidget,
-        error_messages={
-            "invalid_choice": f"There is no {what} with the version “%(value)s”. Give the version of one that there is."
-        },
-    )
-
-
 class FilterForm(forms.Form):
     """The filters by their names. What is left empty leaves nothing out."""
 
-    group = _SlugsField()
-    label = _words("Prompt labels", Label.choices, what="label")
-    method = _words("Methods", Method.choices, what="method")
+    group = SlugsField()
+    label = words("Prompt labels", Label.choices, what="label")
+    method = words("Methods", Method.choices, what="method")
     run = forms.ModelChoiceField(
         GenerationRun.objects.all(),
         required=False,
@@ -132,10 +70,11 @@ class FilterForm(forms.Form):
             for name, parameter in (("invalid_choice", "value"), ("invalid_pk_value", "pk"))
         },
     )
-    score_min = _score("Classifier's score, from")
-    score_max = _score("Classifier's score, to")
-    submitted_from = _day("Submitted from", "The first day, in UTC.")
-    submitted_to = _day("Submitted to", "The last day, in UTC.")
+    score_min = score("Classifier's score, from")
+    score_max = score("Classifier's score, to")
+    submitted_from = day("Submitted from", "The first day, in UTC.")
+    submitted_to = day("Submitted to", "The last day, in UTC.")
+    classifier = ReaderField()
     counted = forms.TypedChoiceField(
         choices=[("", "All"), ("yes", "Counted as labels only"), ("no", "Not counted only")],
         coerce=YES_NO.get,
@@ -146,13 +85,13 @@ class FilterForm(forms.Form):
         error_messages={"invalid_choice": "Give “yes” for annotations that count as labels, or “no” for all others."},
     )
 
-    humanval = _version(
+    humanval = version(
         HumanvalSet.objects.drawn(),
         "Leave out a test set",
         "The version of a HUMANVAL set: its statements, those too similar to them, and those not compared with them.",
         what="HUMANVAL set that was drawn",
     )
-    humanval_version = _version(
+    humanval_version = version(
         HumanvalSet.objects.frozen(),
         "HUMANVAL version",
         "The newest one that is frozen, unless you choose another.",
@@ -225,7 +164,7 @@ def _told(value):
         return [_told(one) for one in value]
     if isinstance(value, TargetGroup):
         return value.slug
-    if isinstance(value, GenerationRun | HITType):
+    if isinstance(value, GenerationRun | HITType | TextReader):
         return value.pk
     if isinstance(value, HumanvalSet):
         return value.version
@@ -235,22 +174,26 @@ def _told(value):
 def of_statements(filters: Mapping, to_statement: str = "") -> Q:
     """What the filters ask of a statement; ``to_statement`` is the way to it, ending in two underscores."""
     asked = Q()
-    for name, lookup in (
-        ("group", "group__in"),
-        ("label", "label__in"),
-        ("method", "method__in"),
-        ("run", "run"),
-        ("score_min", "toxic_prob__gte"),
-        ("score_max", "toxic_prob__lte"),
-    ):
+    for name, lookup in (("group", "group__in"), ("label", "label__in"), ("method", "method__in"), ("run", "run")):
         if name in filters:
             asked &= Q(**{to_statement + lookup: filters[name]})
+    asked &= _scored(filters, to_statement)
     if "imported" in filters:
         imported = Q(**{f"{to_statement}run": None}) & ~Q(**{f"{to_statement}method": Method.WRITTEN})
         asked &= imported if filters["imported"] else ~imported
     if "humanval" in filters:
         asked &= for_training(filters["humanval"], to_statement)
     return asked
+
+
+def _scored(filters: Mapping, to_statement: str) -> Q:
+    """That its score is in the range: the classifier's that is chosen, or else the one that was stored with it."""
+    limits = (("score_min", "toxic_prob__gte"), ("score_max", "toxic_prob__lte"))
+    asked = {lookup: filters[name] for name, lookup in limits if name in filters}
+    if asked and "classifier" in filters:
+        scores = ToxicityScore.objects.filter(reader=filters["classifier"], **asked)
+        return Q(Exists(scores.filter(generation=OuterRef(f"{to_statement}pk"))))
+    return Q(**{to_statement + lookup: limit for lookup, limit in asked.items()})
 
 
 def for_training(humanval_set: HumanvalSet, to_statement: str = "") -> Q:

@@ -209,6 +209,9 @@ class EvaluationSet(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
+    was_there = False
+    """Whether ``test_sets.import_test_set`` found it instead of making another."""
+
     class Meta:
         ordering = ["name"]
         verbose_name = "test set"
@@ -278,6 +281,9 @@ class Evaluation(Leased):
     evaluation_set = models.ForeignKey(EvaluationSet, models.CASCADE, null=True, related_name="evaluations")
     texts = models.PositiveIntegerField(default=0, help_text="How many are to be scored.")
     scored = models.PositiveIntegerField(default=0)
+
+    was_under_way = False
+    """Whether ``evaluations.start_evaluation`` found it instead of making another."""
 
     class Meta:
         ordering = ["-pk"]

@@ -16,6 +16,7 @@ OF_LABELS = (*OF_STATEMENTS, "study", "submitted_from", "submitted_to")
 READ_ANNOTATIONS = "annotator.view_annotation"
 READ_STATEMENTS = "generation.view_generation"
 READ_PAY = "annotator.view_payment"
+READ_EVALUATIONS = "analysis.view_evaluation"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ PAGES = {
     "human-validation": "Human validation",
     "methods": "ALICE vs top-k",
     "dataset": "Dataset",
+    "classifiers": "Classifiers",
     "annotators": "Annotators and pay",
 }
 """The dashboards beside the overview, by the last part of their address, in the order of the sidebar."""
@@ -121,6 +123,16 @@ REPORTS: dict[str, ReportKind] = {
             rests_on=("statements", "groups"),
             permissions=(READ_STATEMENTS,),
             page="dataset",
+        ),
+        _kind(
+            "classifiers",
+            "Classifiers",
+            "What classifiers are worth, before and after training (paper, tables 4 and 7), and how often ALICE fools "
+            "them from round to round.",
+            takes=(),
+            rests_on=("evaluations", "trained", "statements", "annotations", "labels", "scores", "groups"),
+            permissions=(READ_EVALUATIONS,),
+            page="classifiers",
         ),
         _kind(
             "pay",

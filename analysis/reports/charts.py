@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from analysis.reports.chart_parts import (
+    BLACK,
     INK,
     LIGHT_BLUE,
     LINE,
@@ -125,6 +126,34 @@ def lines(
         "xaxis": {**axis_of(x_title), "type": kind},
     }
     return {"data": traces, "layout": layout | {"yaxis": values, "showlegend": len(series) > 1}}
+
+
+def reliability(series: Mapping[str, Sequence[tuple[float, Cell, int]]]) -> Chart:
+    """Of each classifier, by bins, its mean probability, what share of the texts is toxic, and how many texts.
+
+    The dotted line is where both are the same; a point is the larger the more texts it stands for.
+    """
+    line = {"color": BLACK, "dash": "dot", "width": 1.5}
+    traces: list[Chart] = [
+        {"type": "scatter", "mode": "lines", "name": "As it should be", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
+        | {"line": line}
+    ]
+    most = max((n for points in series.values() for _, _, n in points), default=1)
+    for name, (colour, _, symbol, dash) in looks_of(series).items():
+        at = [float(mean) for mean, _, _ in series[name]]
+        cells = [cell for _, cell, _ in series[name]]
+        written = [f"Mean probability {mean:.1%}, {n:,} texts" for mean, _, n in series[name]]
+        trace = of_values(name, cells, at, share=True, horizontal=False, intervals=True, written=written)
+        if "error_y" in trace:
+            trace["error_y"] |= {"color": colour, "thickness": 1}
+        sizes = [6 + 12 * (n / most) ** 0.5 for _, _, n in series[name]]
+        marker = {"color": colour, "symbol": symbol, "size": sizes, "line": {"color": INK, "width": 1}}
+        look = {"line": {"color": colour, "dash": dash, "width": 2}, "marker": marker}
+        traces.append({"type": "scatter", "mode": "lines+markers", **trace, **look})
+    shares = {"tickformat": ".0%", "range": [-0.05, 1.05]}
+    layout = {**frame_of(), "height": PLOT_HEIGHT + 60 + room_below(len(traces)), "showlegend": True}
+    layout |= {"xaxis": axis_of("Mean probability") | shares, "yaxis": axis_of("Share that is toxic") | shares}
+    return {"data": traces, "layout": layout}
 
 
 def histogram(

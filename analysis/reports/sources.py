@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Max, Model, QuerySet, Sum
 
-from analysis.models import HumanLabel
+from analysis.models import Evaluation, HumanLabel, TrainedClassifier
 from annotator.models import HIT, Annotation, Assignment, HITStatus, HITType, PaidOut, Payment, is_in_state
 from generation.models import Generation, Perplexity, TargetGroup, ToxicityScore
 
@@ -34,6 +34,16 @@ def _rows(rows: Callable[[], QuerySet]) -> Source:
         return found["count"], int(found["ids"] or 0)
 
     return Source(newest, counted)
+
+
+def _finished(model: type[Evaluation] | type[TrainedClassifier]) -> Source:
+    """Orders that came to something; the newest is the one that ended last, also if it was made before others."""
+
+    def newest() -> str:
+        ended = model.objects.finished().aggregate(newest=Max("finished_at"))["newest"]
+        return ended.isoformat() if ended else ""
+
+    return Source(newest, _rows(model.objects.finished).counted)
 
 
 def _table(model: type[Model]) -> Source:
@@ -78,6 +88,8 @@ SOURCES: dict[str, Source] = {
     "payments": _rows(Payment.objects.all),
     "payouts": _rows(PaidOut.objects.all),
     "hits": _rows(HIT.objects.all),
+    "evaluations": _finished(Evaluation),
+    "trained": _finished(TrainedClassifier),
 }
 
 

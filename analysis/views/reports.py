@@ -35,6 +35,8 @@ SOURCES = {
     "payments": ("payment", "payments"),
     "payouts": ("row of a payout", "rows of payouts"),
     "hits": ("HIT", "HITs"),
+    "evaluations": ("evaluation", "evaluations"),
+    "trained": ("trained classifier", "trained classifiers"),
 }
 FILES = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
 

@@ -4,6 +4,8 @@ from django.urls import path, re_path
 from rest_framework.routers import SimpleRouter
 
 from analysis.api.agreement import AgreementViewSet
+from analysis.api.classifiers import TrainedClassifierViewSet
+from analysis.api.evaluations import EvaluationViewSet, TestSetViewSet
 from analysis.api.exports import ExportViewSet
 from analysis.api.humanval import HumanvalViewSet
 from analysis.api.imports import ImportViewSet
@@ -43,6 +45,9 @@ for name, viewset in {
     "exports": ExportViewSet,
     "imports": ImportViewSet,
     "humanval": HumanvalViewSet,
+    "classifiers": TrainedClassifierViewSet,
+    "test-sets": TestSetViewSet,
+    "evaluations": EvaluationViewSet,
     "payments": PaymentViewSet,
     "payouts": PayoutViewSet,
     "audit-entries": AuditEntryViewSet,

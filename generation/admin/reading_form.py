@@ -1,11 +1,12 @@
 """The form that has statements read."""
 
 from django import forms
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from generation import readings
 from generation.forms import PRECISIONS, choice, whole_number
 from generation.models import GenerationRun, Label, Method, Precision, ReaderKind, Reading, TargetGroup
+from generation.trained import ClassifierInput
 
 MOST_RUNS = 2**63 - 1
 ALL_WHERE_NONE = "None chosen means all."
@@ -24,8 +25,9 @@ class ReadingForm(forms.Form):
     model = forms.CharField(
         required=False,
         max_length=readings.LONGEST_NAME,
-        widget=UnfoldAdminTextInputWidget,
-        help_text="A folder or model id. Left empty, it is the one of the settings; of encoders there is only that.",
+        widget=ClassifierInput,
+        help_text="Of a classifier that was trained here its name; or a folder or model id. Left empty, it is the one "
+        "of the settings; of encoders there is only that.",
     )
     precision = choice(
         [(value.value, words.partition(":")[0]) for value, words in PRECISIONS.items()],

@@ -16,7 +16,7 @@ from generation.admin.outlook import outlook
 from generation.admin.run_pages import at_work, may_read, may_steer, may_take_sets, settled, written_last
 from generation.auditing import note
 from generation.forms import DIRECTIONS, RunForm, settings_of
-from generation.models import GenerationRun
+from generation.models import GenerationRun, RunMethod
 
 SOUGHT = format_html_join(
     "",
@@ -73,10 +73,14 @@ class GenerationRunAdmin(WorkspaceAdmin):
         return self.add_fieldsets if obj is None else self.change_fieldsets
 
     def get_changeform_initial_data(self, request) -> dict:
-        """Of an earlier run, where the address names one."""
+        """Of an earlier run, where the address names one, and with ALICE against the classifier that it names."""
         number = request.GET.get("from", "")
         run = GenerationRun.objects.filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
-        return settings_of(run) if run else {}
+        initial = settings_of(run) if run else {}
+        if classifier := request.GET.get("classifier"):
+            searched = initial.get("method") == RunMethod.PAIRED or request.GET.get("method") == RunMethod.PAIRED
+            initial |= {"classifier": classifier, "method": RunMethod.PAIRED if searched else RunMethod.ALICE}
+        return initial
 
     def save_model(self, request, obj, form, change) -> None:
         """The form has started the run."""

@@ -49,7 +49,11 @@ class ReadingOrderSerializer(serializers.Serializer):
     """Which statements a model reads: those of all the filters, or those with the ids."""
 
     kind = Choice(choices=ReaderKind.choices)
-    model = Text(max_length=readings.LONGEST_NAME, required=False, help_text="Left out: the one of the settings.")
+    model = Text(
+        max_length=readings.LONGEST_NAME,
+        required=False,
+        help_text="Of a classifier trained here its name; a folder or a model id. Left out: the one of the settings.",
+    )
     precision = Choice(choices=Precision.choices, default=Precision.FLOAT32)
     groups = serializers.ListField(child=Group(), default=list, max_length=1000, help_text="None: all.")
     labels = serializers.ListField(child=Choice(choices=Label.choices), default=list, max_length=10)

@@ -124,7 +124,12 @@ class RunOrderSerializer(serializers.Serializer):
     topk = TopKSerializer(required=False)
     alice = AliceSerializer(required=False)
     language_model = Text(max_length=300, required=False, help_text="Left out: the one of the settings.")
-    classifier = Text(max_length=300, required=False, help_text="Of ALICE alone. Left out: the one of the settings.")
+    classifier = Text(
+        max_length=300,
+        required=False,
+        help_text="Of ALICE alone: the embedded one, the name of one trained here, a folder or a model id. "
+        "Left out: the one of the settings.",
+    )
     precision = Choice(choices=Precision.choices, default=Precision.FLOAT32)
     seed = Seed(required=False, allow_null=True, default=None, help_text="Left out, one is drawn and noted.")
 

@@ -52,6 +52,8 @@
 
   const prepare = (part) => {
     for (const figure of part.querySelectorAll("figure.plot:not(.drawn)")) inView.observe(figure);
+    // Those were kept when the part around them was renewed: their numbers may be new.
+    for (const figure of part.querySelectorAll("figure.plot.drawn[hx-preserve]")) draw(figure);
     for (const button of part.querySelectorAll("[data-download]")) button.hidden = false;
   };
 

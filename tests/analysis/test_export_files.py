@@ -280,7 +280,7 @@ def test_a_day_is_one_in_utc_to_its_last_microsecond_wherever_the_workspace_is()
         ({"score_max": "nan"}, "A classifier's score is a number from 0 to 1."),
         ({"score_min": "0.5", "score_max": "0.1"}, "The last score lies before the first: 0.1 is less than 0.5."),
         ({"counted": "yes"}, "The export train has no filter “counted”. It takes: group, label, method, run, imported, "
-         "study, score_min, score_max, humanval."),
+         "study, score_min, score_max, humanval, classifier."),
     ],
 )  # fmt: skip
 def test_a_filter_that_cannot_be_is_refused_with_a_sentence(filters, sentence):

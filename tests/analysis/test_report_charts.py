@@ -21,6 +21,7 @@ FIGURES = {
     "lines over numbers": charts.lines(SERIES, [1, 2], **TITLES),
     "lines over days": charts.lines(SERIES, ["2026-03-02", "2026-03-03"], **TITLES, share=True),
     "lines over steps": charts.lines(SERIES, ["first", "then <b>"], **TITLES),
+    "reliability": charts.reliability({"head <b>": [(0.1, Estimate(0.2, 0.1, 0.4), 9), (0.9, Estimate(1), 1)]}),
     "histogram": charts.histogram({"all": [1, 2, 2, 9]}, x_title="Seconds", bins=4),
     "histogram of two": charts.histogram({"a": [1, 2, float("nan")], "b": []}, x_title="Seconds", bins=[0, 1, 2]),
     "heatmap": charts.heatmap(["one"], CATEGORIES, [[Estimate(0.5), None]], share=True),
@@ -29,6 +30,7 @@ EMPTY = {
     "bars": charts.bars({}, [], **TITLES),
     "points": charts.points({"a": []}, [], **TITLES),
     "lines": charts.lines({"a": []}, [], **TITLES),
+    "reliability": charts.reliability({"a": []}),
     "histogram": charts.histogram({"a": []}, x_title="Seconds", bins=5),
     "heatmap": charts.heatmap([], [], []),
 }
@@ -97,6 +99,15 @@ def test_a_histogram_counts_each_value_once_and_shows_shares_of_several():
     assert trace["y"] == [3, 0, 0, 1]
     a, b = FIGURES["histogram of two"]["data"]
     assert (a["y"], b["y"]) == ([0.0, 1.0], [0.0, 0.0])
+
+
+def test_reliability_is_drawn_against_what_should_be_and_a_point_is_as_large_as_it_is_sure():
+    should_be, head = FIGURES["reliability"]["data"]
+    assert (should_be["x"], should_be["y"]) == ([0, 1], [0, 1])
+    assert (head["x"], head["y"]) == ([0.1, 0.9], [0.2, 1.0])
+    assert head["error_y"]["array"] == [pytest.approx(0.2), None]
+    assert head["marker"]["size"] == [18.0, 10.0]
+    assert head["hovertext"][0] == "Mean probability 10.0%, 9 texts, head &lt;b&gt;: 20.0% (10.0% to 40.0%)"
 
 
 def test_what_cannot_be_drawn_is_said():

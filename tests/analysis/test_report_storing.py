@@ -25,7 +25,9 @@ from tests.factories import make_assignment, make_generation, make_group, make_h
 pytestmark = pytest.mark.django_db
 
 KINDS = dict(REPORTS)
-RESTS_ON_GROUPS = ("groups", "dataset", "human-validation", "methods", "appendix-e", "agreement", "perplexity")
+RESTS_ON_GROUPS = (
+    "groups", "dataset", "human-validation", "methods", "appendix-e", "agreement", "perplexity", "classifiers",
+)  # fmt: skip
 
 seen_by_others = pytest.mark.django_db(transaction=True)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from analysis import uploads
+from analysis.classifiers import scoring
 from analysis.humanval import drawing, proving
-from analysis.models import DataImport, HumanvalProof, HumanvalSet, StoredReport
+from analysis.models import DataImport, Evaluation, HumanvalProof, HumanvalSet, StoredReport
 from analysis.reports import storing
 from annotator.models import HIT
 from generation import trying, working
@@ -42,6 +43,8 @@ def work():
         work_on_reading(reading_id=asked.pk)
     for proof in HumanvalProof.objects.waiting():
         proving.work_on_proof(proof_id=proof.pk)
+    for evaluation in Evaluation.objects.waiting():
+        scoring.work_on_evaluation(evaluation_id=evaluation.pk)
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="needs bash and curl")
@@ -67,5 +70,11 @@ def test_every_command_of_the_guide_works(live_server, tmp_path, monkeypatch):
     assert HIT.objects.count() == 4 + 2
     assert HumanvalSet.objects.get().proofs.get().found
     assert StoredReport.objects.filter(name="dataset", payload__isnull=False).exists()
+    assert Evaluation.objects.finished().get().scored == 3
     assert Demonstration.objects.filter(group__slug="sailors").count() == 9
-    assert {file.name for file in tmp_path.glob("*.csv")} == {"annotated.csv", "annotations.csv", "wide.csv"}
+    assert {file.name for file in tmp_path.glob("*.csv")} == {
+        "annotated.csv",
+        "annotations.csv",
+        "wide.csv",
+        "tides.csv",
+    }

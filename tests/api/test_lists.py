@@ -13,7 +13,8 @@ pytestmark = pytest.mark.django_db
 
 LISTS = (
     "groups", "demonstrations", "trials", "responses", "runs", "generations", "studies", "hits", "assignments",
-    "consent-forms", "invitations", "qualifications", "payments", "payouts", "audit-entries", "imports",
+    "consent-forms", "invitations", "qualifications", "payments", "payouts", "audit-entries", "imports", "classifiers",
+    "test-sets", "evaluations",
 )  # fmt: skip
 
 

@@ -39,6 +39,9 @@ MAY = {
             "audit-entries",
             "imports",
             "humanval",
+            "classifiers",
+            "test-sets",
+            "evaluations",
         )
         for row in ("", "<id>/")
     },
@@ -104,6 +107,11 @@ MAY = {
     "POST humanval/<id>/new-version/": (409, 409),
     "POST humanval/<id>/compare/": (409, 409),
     "POST humanval/<id>/verify/": (409, 409),
+    "POST classifiers/": (400, 400),
+    "POST classifiers/<id>/stop/": (200, 200),
+    "POST test-sets/": (400, 400),
+    "POST evaluations/": (400, 400),
+    "POST evaluations/<id>/stop/": (200, 200),
 }
 
 
@@ -112,7 +120,7 @@ def ask(client, what, world):
     method, address = what.split()
     name = address.split("/")[0]
     path = "/api/" + address.replace("<id>", str(world.ids.get(name)))
-    if name == "imports" and method == "POST":
+    if name in ("imports", "test-sets") and method == "POST":
         return client.post(path)
     response = client.generic(method, path, "{}" if method != "GET" else "", content_type="application/json")
     if response.streaming:

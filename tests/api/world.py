@@ -16,6 +16,8 @@ from tests.factories import (
     answers,
     consenting_worker,
     make_demonstrations,
+    make_evaluation,
+    make_evaluation_set,
     make_generation,
     make_group,
     make_hit,
@@ -23,6 +25,7 @@ from tests.factories import (
     make_reading,
     make_run,
     make_searched_generation,
+    make_trained_classifier,
 )
 
 
@@ -72,6 +75,9 @@ class World:
             "audit-entries": note("run started", subject=str(self.run), seed=7).pk,
             "imports": DataImport.objects.create(format="train", file_name="train.csv").pk,
             "humanval": HumanvalSet.objects.create(version=1, seed=1).pk,
+            "classifiers": make_trained_classifier(finished=False).pk,
+            "test-sets": make_evaluation_set().pk,
+            "evaluations": make_evaluation().pk,
         }
 
 

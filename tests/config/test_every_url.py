@@ -22,6 +22,8 @@ from tests.factories import (
     accept,
     answers,
     consenting_worker,
+    make_evaluation,
+    make_evaluation_set,
     make_generation,
     make_group,
     make_hit,
@@ -29,6 +31,7 @@ from tests.factories import (
     make_responses,
     make_run,
     make_searched_generation,
+    make_trained_classifier,
 )
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +121,14 @@ PAGES = {
     "admin:analysis_humanval_report": (LOG_IN, LOG_IN, 200, 200),
     "admin:analysis_humanval_statements": (LOG_IN, LOG_IN, 200, 200),
     "admin:analysis_humanval_removed": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_training_preview": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_training_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_training_evaluations": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_training_stop": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_training_score": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_evaluating_progress": (LOG_IN, LOG_IN, 200, 200),
+    "admin:analysis_evaluating_stop": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_test_set_evaluations": (LOG_IN, LOG_IN, 200, 200),
     "admin/(?P<url>.*)$": (LOG_IN, LOG_IN, 404, 404),
 }
 
@@ -158,6 +169,9 @@ ACTS = {
     "admin:analysis_humanval_new_version": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_humanval_compare": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_humanval_prove": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_training_stop": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_training_score": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_evaluating_stop": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_set": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen
     "admin:generation_trial": (LOG_IN, LOG_IN, 422, 422),
     "admin:generation_response": (LOG_IN, LOG_IN, 422, 422),
@@ -188,6 +202,9 @@ MODELS = {
     "annotator_knownanswers": ("view add change", "view add change"),
     "analysis_dataimport": ("view add", "view add"),
     "analysis_humanvalset": ("view add", "view add"),
+    "analysis_trainedclassifier": ("view add", "view add"),
+    "analysis_evaluationset": ("view add", "view add"),
+    "analysis_evaluation": ("view add", "view add"),
     "auth_group": ("", "view add change delete"),
     "auth_user": ("", "view add change delete"),
 }
@@ -279,6 +296,9 @@ class World:
             ),
             "analysis_dataimport": DataImport.objects.create(format="train", file_name="train.csv"),
             "analysis_humanvalset": HumanvalSet.objects.create(version=1, seed=1),
+            "analysis_trainedclassifier": make_trained_classifier(finished=False),
+            "analysis_evaluationset": make_evaluation_set(),
+            "analysis_evaluation": make_evaluation(),
             "auth_group": researchers,
             "auth_user": self.researcher,
         }
@@ -312,6 +332,9 @@ class World:
             "reading_id": self.rows["generation_reading"].pk,
             "import_id": self.rows["analysis_dataimport"].pk,
             "set_id": self.rows["analysis_humanvalset"].pk,
+            "classifier_id": self.rows["analysis_trainedclassifier"].pk,
+            "test_set_id": self.rows["analysis_evaluationset"].pk,
+            "evaluation_id": self.rows["analysis_evaluation"].pk,
             "form_id": self.assignment.consent.form_id,
             "generation_id": self.searched.pk,
             "slug": "women",
@@ -406,6 +429,8 @@ def test_staff_without_permissions_see_nothing_that_is_stored(world):
             "report_part", "report_file", "report_table",
             "annotator_review", "annotator_choose", "annotator_watch", "annotator_stop", "annotator_extend",
             "analysis_import_progress", "analysis_import_faults",
+            "analysis_training_preview", "analysis_training_progress", "analysis_training_evaluations",
+            "analysis_evaluating_progress", "analysis_test_set_evaluations",
             "generation_run_progress", "generation_run_outlook", "generation_run_samples",
             "generation_run_recipe", "generation_replay", "generation_read_progress",
             "generation_sets", "generation_set", "generation_set_history", "generation_trial",

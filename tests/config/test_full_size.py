@@ -20,6 +20,9 @@ pytestmark = pytest.mark.django_db
 # What writes a file reads each of its rows.
 FILES = ("download", "admin:annotator_pay_file", "api-exports-file")
 
+# What tells which statements there are to train on looks at each, as the training does; no page waits for it.
+LOOKING_AT_EACH = ("admin:analysis_training_preview",)
+
 # Lists as people use them: turned over, filtered, searched.
 LOOKED_THROUGH = (
     "/admin/generation/generation/?p=10",
@@ -71,7 +74,9 @@ def browser(world):
 def addresses(world, browser):
     """Every page of the workspace."""
     anonymous = world.browser("anonymous")
-    every = [world.address(name, parameters) for name, parameters in EVERY_PATTERN if name not in FILES]
+    every = [
+        world.address(name, parameters) for name, parameters in EVERY_PATTERN if name not in FILES + LOOKING_AT_EACH
+    ]
     of_the_workspace = [address for address in every if outcome(anonymous.get(address)) == LOG_IN]
     return [address for address in (*of_the_workspace, *LOOKED_THROUGH) if outcome(browser.get(address)) == 200]
 

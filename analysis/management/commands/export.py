@@ -6,7 +6,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.datastructures import MultiValueDict
 
 from analysis.exports import EXPORTS, dataset
-from analysis.exports.filtering import FilterForm, WrongFilter
+from analysis.exports.filtering import FilterForm, WrongFilter, filters_from
+from analysis.exports.propagated import propagated
 from analysis.exports.writing import FORMATS, UnknownExport, to_file
 
 DATASET = "dataset"
@@ -70,6 +71,9 @@ class Command(BaseCommand):
             )
         rows = to_file(file, name, format, given(options), options["excel_safe"])
         self.stdout.write(f"{rows} row{'' if rows == 1 else 's'} written to {file}.")
+        labels = propagated(filters_from(given(options), takes=EXPORTS[name].takes, export=name))
+        for sentence in labels.empty if labels else []:
+            self.stdout.write(sentence)
 
     def write_dataset(self, folder: Path, options: dict) -> None:
         refuse(options, ("format", "excel_safe"), "The dataset has no --{option}: its tables are Parquet.")

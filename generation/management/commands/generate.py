@@ -68,7 +68,10 @@ class Command(BaseCommand):
         topk = parser.add_argument_group("top-k", "Refused for --method alice.")
         topk.add_argument("-k", type=int, help=f"tokens to choose from ({TopKParameters.k})")
         alice = parser.add_argument_group("ALICE", "Refused for --method topk. In brackets what is taken otherwise.")
-        alice.add_argument("--classifier", help=f"the classifier that votes ({settings.CLASSIFIER})")
+        alice.add_argument(
+            "--classifier",
+            help=f"the classifier that votes: the name of one trained here, a folder or an id ({settings.CLASSIFIER})",
+        )
         alice.add_argument(
             "--direction",
             help="false_positives from benign prompts, false_negatives from toxic ones (what each label allows)",

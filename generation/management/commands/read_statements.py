@@ -19,7 +19,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("kind", help=f"one of: {', '.join(ReaderKind.values)}")
-        parser.add_argument("--model", help="folder or id; if it is not given, the one of the settings")
+        parser.add_argument(
+            "--model", help="name of a classifier trained here, folder or id; otherwise the one of the settings"
+        )
         parser.add_argument("--precision", default=Precision.FLOAT32, help="float32 or bfloat16")
         parser.add_argument("--group", action="append", default=[], help="slug of a target group; may be repeated")
         parser.add_argument("--label", action="append", default=[], help="benign or toxic; may be repeated")
