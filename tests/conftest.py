@@ -30,6 +30,10 @@ LONGEST = (
     "tests/browser/test_annotators_pages.py",
     "tests/browser/test_workspace_pages.py",
     "tests/annotator/test_processes.py",
+    "tests/analysis/test_classifier_training.py",
+    "tests/analysis/test_classifier_processes.py",
+    "tests/analysis/test_training_loop.py",
+    "tests/analysis/test_training_head.py",
 )
 RANKS = {path: rank for rank, path in enumerate(LONGEST)}
 

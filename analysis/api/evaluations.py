@@ -110,6 +110,7 @@ class FiguresSerializer(serializers.Serializer):
     texts = Whole(help_text="Those labelled toxic or benign.")
     toxic = Whole()
     ambiguous = Whole(help_text="Statements of HUMANVAL that people find neither; they are left out.")
+    unlabelled = Whole(help_text="Statements of HUMANVAL that nobody understood; they are left out, too.")
     auc = Number(allow_null=True)
     f1 = Number(allow_null=True)
     accuracy = Number(allow_null=True)

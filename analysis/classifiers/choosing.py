@@ -9,8 +9,8 @@ from analysis.models import HumanvalSet, LabelSource, TrainingMethods
 
 LEAST_OF_A_CLASS = 10
 NO_HUMANVAL = (
-    "No HUMANVAL set is drawn, so nothing is set apart to test on. Draw one before the training: one that is drawn later "
-    "may have statements that were trained on."
+    "No HUMANVAL set is drawn, so nothing is set apart to test on. Draw one before the training: one that is drawn "
+    "later may have statements that were trained on."
 )
 
 

@@ -22,7 +22,8 @@ def figures_of(results: Results) -> Figures:
         "false_positive_rate": counts.false_positive_rate,
         "spread": metrics.spread(metrics.false_positive_rates(results.probs, results.toxic, results.groups)),
     }
-    sizes = {"texts": len(results.probs), "toxic": int(np.count_nonzero(results.toxic)), "ambiguous": results.ambiguous}
+    sizes = {"texts": len(results.probs), "toxic": int(np.count_nonzero(results.toxic))}
+    sizes |= {"ambiguous": results.ambiguous, "unlabelled": results.unlabelled}
     return sizes | {name: None if math.isnan(value) else value for name, value in figures.items()}
 
 

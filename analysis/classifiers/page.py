@@ -20,6 +20,8 @@ from generation.admin.texts import duration, percent, rounded
 
 EVALUATIONS_SHOWN = 50
 TEXTS_A_PAGE = 25
+MARGIN = 0.04
+"""So much more of an axis is shown than there are points on it."""
 MOST_DIGITS = 9
 COLUMNS = {
     "text": "Column of the texts", "label": "Column of the labels", "positive": "Labels that say “toxic”",
@@ -97,14 +99,23 @@ def loss_chart(points: Sequence[LossPoint]) -> dict | None:
         "training": [Undefined(NO_LOSS) if point.loss is None else point.loss for point in points],
         "validation": [_number(point.validation_loss) for point in points],
     }
-    return charts.lines(series, [point.step for point in points], x_title="Step", y_title="Loss")
+    return _over_steps(series, points, y_title="Loss", y_axis={"rangemode": "tozero"})
 
 
 def auc_chart(points: Sequence[LossPoint]) -> dict | None:
     if not points:
         return None
     series = {"validation": [_number(point.validation_auc) for point in points]}
-    return charts.lines(series, [point.step for point in points], x_title="Step", y_title="AUC")
+    return _over_steps(series, points, y_title="AUC", y_axis={"range": [0, 1 + MARGIN]})
+
+
+def _over_steps(series: Mapping[str, list], points: Sequence[LossPoint], *, y_title: str, y_axis: Mapping) -> dict:
+    """Lines over the steps so far, from the first: also of one point alone."""
+    chart = charts.lines(series, [point.step for point in points], x_title="Step", y_title=y_title)
+    last = max(points[-1].step, 1)
+    chart["layout"]["xaxis"]["range"] = [-MARGIN * last, (1 + MARGIN) * last]
+    chart["layout"]["yaxis"].update(y_axis)
+    return chart
 
 
 def _number(value: float | None) -> float | Undefined:

@@ -20,6 +20,7 @@ from analysis.reports.classifier_cells import (
 )
 from analysis.reports.classifier_data import Evaluated, TestSet
 from analysis.reports.frame import Column, Kind, Section, Table
+from generation.trained import EMBEDDED
 
 FIGURES = (
     N,
@@ -74,6 +75,7 @@ def _figures(evaluated: Evaluated) -> Section:
             "from; then how many statements that are too similar to a HUMANVAL set. Empty: it was not trained here, "
             "and what it has learnt from is not known.",
             *_on_ambiguous(evaluated),
+            *_on_embedded(evaluated),
             *evaluated.notes,
         ),
     )
@@ -83,6 +85,16 @@ def _on_ambiguous(evaluated: Evaluated) -> list[str]:
     if not any(scored.results.ambiguous for scored in evaluated.scored):
         return []
     return ["Statements of HUMANVAL that people find ambiguous are neither toxic nor benign: no figure takes them."]
+
+
+def _on_embedded(evaluated: Evaluated) -> list[str]:
+    bases = {trained.base for trained in evaluated.trained}
+    if EMBEDDED not in bases | {scored.model for scored in evaluated.scored}:
+        return []
+    return [
+        f"{EMBEDDED}, which comes with Humanval, has learnt from the 8,960 statements of annotated.csv of the paper's "
+        "release. What it, or what was trained from it, scores on these says nothing of new texts."
+    ]
 
 
 # --- Calibration ----------------------------------------------------------------------------------

@@ -426,7 +426,7 @@ def test_the_command_scores_test_sets_and_tells_what_the_scores_are_worth(toy):
         "  its spread over groups  undefined: the test set has too few texts, or one class only",
         "  negation                100.0% of 40 right",
     ]
-    assert said.count(f"{EMBEDDED} on HUMANVAL 1: 2 texts, 1 toxic, 1 benign, 1 ambiguous left out") == 1
+    assert said.count(f"{EMBEDDED} on HUMANVAL 1: 2 texts, 1 toxic, 1 benign; 1 ambiguous left out") == 1
     assert evaluate("--on", "hatecheck") == "\n".join(said.splitlines()[:8]) + "\n"
     assert len(toy.texts_read) == 43
 

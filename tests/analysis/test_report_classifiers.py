@@ -211,6 +211,13 @@ def test_what_was_trained_on_before_a_humanval_set_was_drawn_is_counted():
     assert rows == {"early-head": (2, 0), "late-head": (0, 1)}
 
 
+def test_what_the_embedded_classifier_has_learnt_from_is_said():
+    make_evaluation(probs=[0.9, 0.2, 0.8, 0.1], model="garden-model")
+    assert not any("annotated.csv" in note for note in section(made(), "figures").notes)
+    make_evaluation(probs=[0.9, 0.2, 0.8, 0.1], model="minilm-toxigen")
+    assert any("annotated.csv" in note for note in section(made(), "figures").notes)
+
+
 def test_what_they_were_trained_on_is_counted():
     statements = [make_generation(label=label) for label in ("toxic", "benign", "benign", "benign")]
     make_trained_classifier("head-one", methods="alice", trained_on=statements)

@@ -1,15 +1,18 @@
 """Classifiers in a browser: one is trained by a real worker while somebody watches, then tested and put to use."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from analysis.classifiers import evaluations, orders
-from analysis.models import Evaluation, EvaluationSet, TrainedClassifier
+from analysis.models import Evaluation, EvaluationSet, LossPoint, TrainedClassifier
 from generation.models import Reading
 from tests.browser.accessibility import violations
 from tests.browser.conftest import SCREENSHOTS, follow
 from tests.browser.visiting import PHONE, WIDE, workspace_of
-from tests.factories import make_generation
+from tests.factories import make_generation, make_trained_classifier
 from tests.generation.test_working_with_processes import Surroundings, ended_with_the_test
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,6 +107,29 @@ def test_a_classifier_is_trained_before_ones_eyes_tested_and_put_to_use(page, st
     follow(page, page.get_by_role("link", name="Use as ALICE’s adversary"))
     expect(page.locator("[name=classifier]")).to_have_value("lakes")
     expect(page.locator("[name=method]")).to_have_value("alice")
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "dark"}], indirect=True)
+def test_the_curve_grows_in_its_place(page):
+    now = timezone.now()
+    at_work = {"started_at": now, "lease_expires_at": now + timedelta(minutes=9), "step": 10, "steps": 40}
+    classifier = make_trained_classifier(finished=False, **at_work)
+    add_point(classifier, 0)
+    page.goto(f"/admin/analysis/trainedclassifier/{classifier.pk}/change/")
+    figure = page.locator("#auc-curve.drawn")
+    expect(figure.locator(".scatterlayer .point")).to_have_count(1)
+    figure.evaluate("figure => figure.dataset.seen = 'before'")
+    add_point(classifier, 10)
+    expect(page.locator("#auc-curve[data-seen=before] .scatterlayer .point")).to_have_count(2)
+    expect(page.get_by_role("region", name="The curve as a table").get_by_role("row")).to_have_count(3)
+    see(page, "training-dark")
+
+
+def add_point(classifier, step):
+    auc = 0.5 + step / 100
+    LossPoint.objects.create(
+        classifier=classifier, step=step, loss=0.6 if step else None, validation_loss=0.7, validation_auc=auc
+    )
 
 
 def upload(page, folder):

@@ -75,9 +75,9 @@ class Command(BaseCommand):
     def tell(self, evaluation: Evaluation, results: Results) -> None:
         figures = figures_of(results)
         benign = figures["texts"] - figures["toxic"]
-        ambiguous = f", {figures['ambiguous']:,} ambiguous left out" if results.ambiguous else ""
+        left_out = "".join(f"; {figures[why]:,} {why} left out" for why in ("ambiguous", "unlabelled") if figures[why])
         self.stdout.write(
-            f"{evaluation}: {figures['texts']:,} texts, {figures['toxic']:,} toxic, {benign:,} benign{ambiguous}"
+            f"{evaluation}: {figures['texts']:,} texts, {figures['toxic']:,} toxic, {benign:,} benign{left_out}"
         )
         intervals = metrics.intervals(results.probs, results.toxic, groups=results.groups)
         for name, called in CALLED.items():
