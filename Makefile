@@ -77,7 +77,7 @@ bench-web: install-dev
 bench-io: install-dev
 	@$(BIN)/python -m benchmarks.io $(ARGS)
 
-# Scoring, and the trial on human labels, which takes an hour on four threads; ARGS=throughput is a part of it.
+# Scoring, and the trial on human labels, which takes the best part of an hour; ARGS=throughput is a part of it.
 bench-classifiers: install-dev
 	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python -m benchmarks.classifiers $(ARGS)
 
