@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import compress
 
 import numpy as np
@@ -61,6 +62,12 @@ def results_of(evaluation: Evaluation) -> Results | None:
     if evaluation.state != "finished":
         return None
     return _of_humanval(evaluation) if evaluation.humanval_set_id else _of_texts(evaluation)
+
+
+def of_same_texts(found: Sequence[Results]) -> list[Results]:
+    """What several classifiers made of those texts of a test set that all of them have scored."""
+    shared = reduce(np.intersect1d, (one.texts for one in found))
+    return [one if len(one.texts) == len(shared) else one.only(np.isin(one.texts, shared)) for one in found]
 
 
 def _of_humanval(evaluation: Evaluation) -> Results:

@@ -8,6 +8,7 @@ texts: a component. Components are exact, whatever their size.
 bool.
 """
 
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from generation.near_duplicates import similar_earlier, word_pairs
+from generation.near_duplicates import linked, word_pairs
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -32,32 +33,23 @@ LENGTH_TOLERANCE = 1e-3
 def by_text(texts: Sequence[str]) -> IntArray:
     """(N,) the components of texts that are near-duplicates by their pairs of neighbouring words.
 
-    ``generation.near_duplicates`` says when two are. A text without words is alone.
+    ``generation.near_duplicates`` says when two are; here what Unicode holds for the same character (NFKC) counts as
+    the same, too. A text without words is together with the same ones only.
 
     >>> by_text(["The tide was low today.", "a cat slept", "the tide was low today!"])
     array([0, 1, 0])
     """
-    first: dict[frozenset[tuple[str, ...]], int] = {}
+    first: dict[frozenset[tuple[str, ...]] | str, int] = {}
     places: list[int] = []
     distinct: list[str] = []
     for text in texts:
-        pairs = frozenset(word_pairs(text))
-        if not pairs or pairs not in first:
-            first[pairs] = len(distinct)
-            distinct.append(text)
-        places.append(first[pairs])
-    parents = list(range(len(distinct)))
-
-    def root(number: int) -> int:
-        while parents[number] != number:
-            parents[number] = number = parents[parents[number]]
-        return number
-
-    earlier = similar_earlier(distinct, known=lambda number, other: root(number) == root(other))
-    for number, others in enumerate(earlier):
-        for other in others:
-            parents[root(other)] = root(number)
-    return _numbered(np.array([root(place) for place in places], dtype=np.int64))
+        same = unicodedata.normalize("NFKC", text).casefold()
+        key = frozenset(word_pairs(same)) or same.strip()
+        if key not in first:
+            first[key] = len(distinct)
+            distinct.append(same)
+        places.append(first[key])
+    return _numbered(np.array(linked(distinct), dtype=np.int64)[places])
 
 
 def by_vector(vectors: Vectors, above: float = 0.9) -> IntArray:

@@ -9,7 +9,7 @@ from analysis.humanval import comparing, drawing, proving, sets
 from analysis.models import DataImport, Evaluation, HumanvalProof, HumanvalSet, TrainedClassifier
 from analysis.reports import storing
 from generation import stopping
-from generation.models import GenerationRun, Replay, Trial
+from generation.models import GenerationRun, Reading, Replay, Trial
 from generation.wakeups import ask_for, ask_for_model
 
 
@@ -89,8 +89,8 @@ def wake_humanval() -> None:
     max_retries=5,
 )
 def train_classifier(classifier_id: int) -> None:
-    """What people wait for goes before trainings, which may take hours: they go on from their checkpoint."""
-    working.work_on_training(classifier_id=classifier_id, is_stopping=stopping.asked.is_set, others_wait=_people_wait)
+    """After a stint others go before trainings, which may take hours: they go on from their checkpoint."""
+    working.work_on_training(classifier_id=classifier_id, is_stopping=stopping.asked.is_set, others_wait=_others_wait)
 
 
 @shared_task(name=evaluations.EVALUATE, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
@@ -101,14 +101,22 @@ def evaluate(evaluation_id: int) -> None:
 
 
 def _people_wait() -> bool:
-    return any(kind.objects.waiting().exists() for kind in (GenerationRun, Replay, Trial))
+    return _any_waits(GenerationRun, Replay, Trial)
+
+
+def _others_wait() -> bool:
+    return _people_wait() or _any_waits(Evaluation, HumanvalProof, Reading)
+
+
+def _any_waits(*kinds) -> bool:
+    return any(kind.objects.waiting().exists() for kind in kinds)
 
 
 @shared_task(name="analysis.wake_classifiers")
 def wake_classifiers() -> None:
     """Wake workers for trainings and evaluations that nobody works on; clear up after trainings that ended."""
-    for classifier_id in TrainedClassifier.objects.waiting().values_list("pk", flat=True):
+    for classifier_id in TrainedClassifier.objects.waiting().order_by("pk").values_list("pk", flat=True):
         ask_for_model(orders.TRAIN, classifier=classifier_id)
-    for evaluation_id in Evaluation.objects.waiting().values_list("pk", flat=True):
+    for evaluation_id in Evaluation.objects.waiting().order_by("pk").values_list("pk", flat=True):
         ask_for_model(evaluations.EVALUATE, evaluation=evaluation_id)
     working.throw_away_what_is_left()

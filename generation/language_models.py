@@ -52,9 +52,10 @@ def load(
             folder, revision = unpacked(cache_folder), f"{EMBEDDED_WHEEL} {_wheel_version()}"
         else:
             folder, revision = name, ""
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=not allow_downloads)
+        where = {"local_files_only": not allow_downloads, "trust_remote_code": False}
+        tokenizer = AutoTokenizer.from_pretrained(folder, **where)
         model, report = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=not allow_downloads, dtype=getattr(torch, precision), output_loading_info=True
+            folder, **where, dtype=getattr(torch, precision), output_loading_info=True
         )
         if missing := sorted(report["missing_keys"]):
             raise ValueError(f"its weights lack {missing[0]}: it is no causal model, or not whole")
@@ -92,9 +93,9 @@ def _unpack(target: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     source = {"pretrained_model_name_or_path": str(_wheel_folder()), "gguf_file": EMBEDDED_FILE}
-    tokenizer = AutoTokenizer.from_pretrained(**source)
+    tokenizer = AutoTokenizer.from_pretrained(**source, trust_remote_code=False)
     model = AutoModelForCausalLM.from_pretrained(
-        **source, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
+        **source, trust_remote_code=False, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
     )
     model.hf_quantizer = None  # its weights are plain numbers now; with it, transformers refuses to save them
     scratch = target.with_name(f"{target.name}.part")

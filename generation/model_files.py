@@ -1,6 +1,7 @@
 """What tells two folders with models apart, and why one cannot be loaded. Pure."""
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,15 @@ def fingerprint(folder: Path) -> str:
         for part in _parts(file):
             digest.update(part)
     return digest.hexdigest()[:DIGITS]
+
+
+def is_folder(name: str | Path) -> bool:
+    """Whether a text that somebody gave is a folder that can be seen here, whatever is in it.
+
+    >>> is_folder("/"), is_folder("a" * 300), is_folder("~nobody/x")
+    (True, False, False)
+    """
+    return os.path.isdir(name)  # unlike Path's, it raises nothing
 
 
 def folder_of_word(folders: Path, name: str) -> Path | None:
@@ -50,7 +60,7 @@ def revision_of(name: str, config: object) -> str:
     commit = getattr(config, "_commit_hash", None)
     if commit:
         return str(commit)
-    return f"files {fingerprint(Path(name))}" if Path(name).is_dir() else ""
+    return f"files {fingerprint(Path(name))}" if is_folder(name) else ""
 
 
 def why_not_loaded(error: Exception) -> str:
@@ -59,6 +69,8 @@ def why_not_loaded(error: Exception) -> str:
     >>> why_not_loaded(ValueError("no weights\\nSee the manual.")), why_not_loaded(ZeroDivisionError("by zero"))
     ('no weights', 'ZeroDivisionError: by zero')
     """
+    if "trust_remote_code" in str(error):
+        return "it brings code of its own, which is never run here"
     first, _, more = str(error).strip().partition("\n")
     said = f"{first} {more.strip().partition(chr(10))[0]}".strip() if first.endswith(":") else first
     is_sentence = said and isinstance(error, (OSError, ValueError, RuntimeError))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
@@ -30,31 +30,57 @@ def near_duplicates(texts: Iterable[str], *, similar_from: Fraction = SIMILAR_FR
     return [any(True for _ in earlier) for earlier in similar_earlier(texts, similar_from=similar_from)]
 
 
-def similar_earlier(
-    texts: Iterable[str],
-    *,
-    similar_from: Fraction = SIMILAR_FROM,
-    known: Callable[[int, int], bool] = lambda number, other: False,
-) -> Iterator[Iterator[int]]:
+def similar_earlier(texts: Iterable[str], *, similar_from: Fraction = SIMILAR_FROM) -> Iterator[Iterator[int]]:
     """Of each text in turn, the numbers of the earlier ones that it is a near-duplicate of, in no order.
 
-    They are looked for as they are asked for, and only until the next text's are. Pairs that are ``known`` are
-    not compared and left out. Raises ``ValueError``.
+    They are looked for as they are asked for, and only until the next text's are. Raises ``ValueError``.
 
     >>> [sorted(earlier) for earlier in similar_earlier(["Low tide", "low tide!", "a cat", "LOW TIDE"])]
     [[], [0], [], [0, 1]]
     """
-    if not 0 < similar_from <= 1:
-        raise ValueError(f"similar_from must be above 0 and at most 1, not {similar_from}.")
-    rows = _by_rarity([word_pairs(text) for text in texts])
-    sets = [frozenset(row) for row in rows]
+    sets, rarest = _with_rarest(texts, similar_from)
     having: dict[int, list[int]] = defaultdict(list)  # the earlier texts that have a pair among their rarest
-    for number, (row, pairs) in enumerate(zip(rows, sets, strict=True)):
-        rarest = row[: len(row) - ceil(similar_from * len(row)) + 1]
-        others = (other for pair in rarest for other in having.get(pair, ()) if not known(number, other))
+    for number, pairs in enumerate(sets):
+        others = (other for pair in rarest[number] for other in having.get(pair, ()))
         yield _similar_ones(pairs, others, sets, similar_from)
-        for pair in rarest:
+        for pair in rarest[number]:
             having[pair].append(number)
+
+
+def linked(texts: Iterable[str], *, similar_from: Fraction = SIMILAR_FROM) -> list[int]:
+    """(N,) of each text the number of one that stands for all which a chain of near-duplicates links it to.
+
+    Exact. A text is compared with those of a component, as its texts are together called, only until it is found to
+    belong to it: of many that are nearly the same, each is compared once or so. Raises ``ValueError``.
+
+    >>> linked(["Low tide today", "low tide TODAY!", "a cat", "Low tide, today?"])
+    [0, 0, 2, 0]
+    """
+    sets, rarest = _with_rarest(texts, similar_from)
+    parents = list(range(len(sets)))
+
+    def root(number: int) -> int:
+        while parents[number] != number:
+            parents[number] = number = parents[parents[number]]
+        return number
+
+    # The earlier texts that have a pair among their rarest, in parts of one component each, by any text of it.
+    having: dict[int, dict[int, list[int]]] = defaultdict(dict)
+
+    def others(number: int) -> Iterator[int]:
+        for pair in rarest[number]:
+            for known, part in having[pair].items():
+                for other in part:
+                    if root(known) == root(number):
+                        break
+                    yield other
+
+    for number, pairs in enumerate(sets):
+        for other in _similar_ones(pairs, others(number), sets, similar_from):
+            parents[root(number)] = root(other)
+        for pair in rarest[number]:
+            _join(having[pair], [known for known in having[pair] if root(known) == root(number)], number)
+    return [root(number) for number in range(len(sets))]
 
 
 def word_pairs(text: str) -> set[tuple[str, ...]]:
@@ -83,6 +109,25 @@ def _similar_ones(
             shared = len(pairs & theirs)
             if of * shared >= enough * (size + len(theirs) - shared):
                 yield other
+
+
+def _join(parts: dict[int, list[int]], same: Sequence[int], number: int) -> None:
+    """Make those parts one, with a new ``number``; the shorter ones are added to the longest."""
+    longest = max(same, key=lambda known: len(parts[known]), default=number)
+    whole = parts.setdefault(longest, [])
+    for known in same:
+        if known != longest:
+            whole += parts.pop(known)
+    whole.append(number)
+
+
+def _with_rarest(texts: Iterable[str], similar_from: Fraction) -> tuple[list[frozenset[int]], list[list[int]]]:
+    """The texts' pairs as numbers, and those so rare that one is in any other text that is so similar."""
+    if not 0 < similar_from <= 1:
+        raise ValueError(f"similar_from must be above 0 and at most 1, not {similar_from}.")
+    rows = _by_rarity([word_pairs(text) for text in texts])
+    rarest = [row[: len(row) - ceil(similar_from * len(row)) + 1] for row in rows]
+    return [frozenset(row) for row in rows], rarest
 
 
 def _by_rarity(sets: Sequence[set[tuple[str, ...]]]) -> list[list[int]]:

@@ -58,12 +58,15 @@ def read_all(
     ``None`` is no number: the weights are broken, or the precision overflows. ``on_step`` is called between the texts
     that are read at once. Raises ``OutOfMemory``.
     """
+    from generation.devices import give_memory_back
+
     reads = getattr(model, "encoder", model)
     before = reads.tokens_a_forward
     try:
         return _read_all(statements, model, reads, on_step, portion)
     finally:
         reads.tokens_a_forward = before  # the model stays loaded, and the memory may be there again
+        give_memory_back()
 
 
 def _read_all(

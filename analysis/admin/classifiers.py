@@ -74,6 +74,7 @@ class TrainedClassifierAdmin(WorkspaceAdmin):
             own("progress", require_safe(self.progress)),
             own("evaluations", require_safe(self.evaluations)),
             own("stop", require_POST(self.stop)),
+            own("resume", require_POST(self.resume)),
             own("score", require_POST(self.score)),
             *super().get_urls(),
         ]
@@ -135,6 +136,17 @@ class TrainedClassifierAdmin(WorkspaceAdmin):
             messages.info(request, f"Nothing was changed: the training of {classifier} had ended before.")
         return redirect("admin:analysis_trainedclassifier_change", classifier.pk)
 
+    def resume(self, request: HttpRequest, classifier_id: int) -> HttpResponse:
+        """Have one that failed go on from its last checkpoint."""
+        classifier = self._visible(request, classifier_id)
+        if not request.user.has_perm("analysis.change_trainedclassifier"):
+            raise PermissionDenied
+        if orders.resume_training(classifier=classifier, by=request.user):
+            messages.success(request, f"The training of {classifier} waits for a worker, who goes on with it.")
+        else:
+            messages.info(request, f"Nothing was changed: the training of {classifier} has not failed.")
+        return redirect("admin:analysis_trainedclassifier_change", classifier.pk)
+
     def score(self, request: HttpRequest, classifier_id: int) -> HttpResponse:
         """Have it score every statement that it has not scored yet."""
         classifier = self._visible(request, classifier_id)
@@ -182,6 +194,8 @@ class TrainedClassifierAdmin(WorkspaceAdmin):
             **(self._evaluations(request, classifier) if is_finished else {}),
             "evaluate_form": EvaluateForm(initial={"model": classifier.name}) if may_evaluate else None,
             "may_stop": classifier.is_open and user.has_perm("analysis.change_trainedclassifier"),
+            "may_resume": classifier.state == "failed" and user.has_perm("analysis.change_trainedclassifier"),
+            "was_stopped": classifier.failure == orders.STOPPED,
             "may_read": is_finished and user.has_perm("generation.add_reading"),
             "may_run": is_finished and user.has_perm("generation.add_generationrun"),
             "may_add": self.has_add_permission(request),

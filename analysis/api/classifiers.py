@@ -85,7 +85,7 @@ class TrainedClassifierViewSet(Reads):
 
     queryset = TrainedClassifier.objects.select_related("created_by")
     filterset_class = TrainedClassifierFilters
-    needs = {"stop": ["analysis.change_trainedclassifier"]}
+    needs = {name: ["analysis.change_trainedclassifier"] for name in ("stop", "resume")}
 
     def get_serializer_class(self):
         return TrainedClassifierSerializer if self.action == "list" else TrainedClassifierWithCurveSerializer
@@ -109,6 +109,15 @@ class TrainedClassifierViewSet(Reads):
         classifier = self.get_object()
         if not orders.stop_training(classifier=classifier, by=request.user):
             raise Conflict(f"The training of {classifier} had ended before.")
+        return self._answer(classifier)
+
+    @extend_schema(request=None, responses=TrainedClassifierWithCurveSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request, pk=None) -> Response:
+        """Have a training that failed go on from its last checkpoint; one that was stopped begins anew."""
+        classifier = self.get_object()
+        if not orders.resume_training(classifier=classifier, by=request.user):
+            raise Conflict(f"The training of {classifier} has not failed.")
         return self._answer(classifier)
 
     def _answer(self, classifier: TrainedClassifier, code: int = status.HTTP_200_OK) -> Response:

@@ -13,6 +13,7 @@ from analysis.classifiers.figures import figures_of
 from analysis.evaluated import results_of
 from analysis.imports.work import REFUSE, SKIP
 from analysis.models import Evaluation, EvaluationSet, HumanvalSet
+from analysis.seen import warnings_on
 from generation.api.fields import Choice, Number, Object, Row, Rows, Text, Username, Whole
 from generation.api.frame import Conflict, Filters, Reads, refusals
 from generation.models import Precision
@@ -111,6 +112,7 @@ class FiguresSerializer(serializers.Serializer):
     toxic = Whole()
     ambiguous = Whole(help_text="Statements of HUMANVAL that people find neither; they are left out.")
     unlabelled = Whole(help_text="Statements of HUMANVAL that nobody understood; they are left out, too.")
+    unscored = Whole(help_text="Texts that have no score any more; they are left out, too.")
     auc = Number(allow_null=True)
     f1 = Number(allow_null=True)
     accuracy = Number(allow_null=True)
@@ -140,14 +142,20 @@ class EvaluationSerializer(Rows):
 
 class EvaluationWithFiguresSerializer(EvaluationSerializer):
     figures = serializers.SerializerMethodField(help_text="Null until all texts are scored.")
+    warnings = serializers.SerializerMethodField(help_text="What must be said with the figures: texts trained on.")
 
     class Meta(EvaluationSerializer.Meta):
-        fields = [*EvaluationSerializer.Meta.fields, "figures"]
+        fields = [*EvaluationSerializer.Meta.fields, "figures", "warnings"]
 
     @extend_schema_field(FiguresSerializer(allow_null=True))
     def get_figures(self, evaluation: Evaluation) -> dict | None:
         results = results_of(evaluation)
         return results and FiguresSerializer(figures_of(results)).data
+
+    @extend_schema_field(serializers.ListField(child=Text()))
+    def get_warnings(self, evaluation: Evaluation) -> list[str]:
+        results = results_of(evaluation)
+        return warnings_on(evaluation, results) if results else []
 
 
 class EvaluationOrderSerializer(serializers.Serializer):

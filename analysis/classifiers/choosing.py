@@ -55,7 +55,8 @@ def choice_of(*, labels: str, methods: str, size: int | None, seed: int) -> Choi
     humanval = list(HumanvalSet.objects.drawn().order_by("version").values_list("version", flat=True))
     pool = pool_of(labels=labels, methods=methods)
     problem = (
-        _why_none(pool, labels=labels, methods=methods)
+        pool.problem
+        or _why_none(pool, labels=labels, methods=methods)
         or _sample(pool, methods=methods, size=size, seed=seed)
         or _why_no_classes(pool.toxic[pool.left])
     )

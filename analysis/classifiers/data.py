@@ -8,10 +8,12 @@ from itertools import islice
 import numpy as np
 import structlog
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from analysis import splits
+from analysis.classifiers import folders
 from analysis.classifiers.choosing import Choice, NothingToTrainOn, choice_of
+from analysis.classifiers.overlaps import for_testing, learned_by_bases
 from analysis.classifiers.pool import BoolArray, IntArray
 from analysis.models import HumanvalSet, TrainedClassifier, TrainingPart, TrainingStatement
 from analysis.training.examples import Examples, check
@@ -29,10 +31,13 @@ log = structlog.get_logger(__name__)
 def choose(classifier: TrainedClassifier) -> None:
     """Store which statements an order is trained on, unless that is done; ``data`` tells what was left out.
 
-    If a HUMANVAL set is drawn meanwhile, or a statement deleted, the database refuses them and they are chosen again.
+    What was chosen before is chosen again if nothing was learned of it yet and some of it is for testing by now. If a
+    HUMANVAL set is drawn meanwhile, or a statement deleted, the database refuses them and they are chosen again.
     Raises ``NothingToTrainOn``, and ``FinishedElsewhere`` if somebody else has the order by now.
     """
     tries = iter(range(TRIES - 1))
+    if classifier.data_digest and not classifier.step and for_testing(classifier):
+        _forget(classifier)
     while not classifier.data_digest:
         choice = choice_of(
             labels=classifier.labels, methods=classifier.methods, size=classifier.size, seed=classifier.seed
@@ -65,36 +70,35 @@ def examples_of(classifier: TrainedClassifier) -> Examples:
     return examples
 
 
-def drawn_since(classifier: TrainedClassifier) -> list[str]:
-    """Sentences about HUMANVAL sets that were drawn after the statements were chosen, and have some of them."""
-    later = HumanvalSet.objects.drawn().exclude(version__in=classifier.data.get("humanval", []))
-    return [
-        f"{humanval_set} was drawn after its statements were chosen and has {number:,} of them, or too similar ones: "
-        "a score on that set would be too good."
-        for humanval_set in later.order_by("version")
-        if (number := _of_set(classifier, humanval_set))
-    ]
-
-
-def _of_set(classifier: TrainedClassifier, humanval_set: HumanvalSet) -> int:
-    own = Q(generation__humanval__humanval_set=humanval_set) | Q(generation__removed_for__humanval_set=humanval_set)
-    return classifier.statements.filter(own).values("generation").distinct().count()
-
-
 def _validation(classifier: TrainedClassifier, choice: Choice) -> BoolArray:
-    """(N,) which statements decide when to stop: none is nearly the same as one that is trained on.
+    """(N,) which statements decide when to stop: none is nearly the same as one that is, or its base was, trained on.
 
     There are at least a few of either class, also where the share that was asked for would be fewer.
     """
     texts = _texts(choice.ids)
     fewest = min(choice.counts["toxic"], choice.counts["benign"])
     share = max(classifier.parameters["validation_share"], FEW / fewest)
+    components = splits.by_text(texts)
+    learned = np.isin(choice.ids, learned_by_bases(classifier))
+    unseen = ~np.isin(components, components[learned])
     try:
-        is_validation = splits.validation(splits.by_text(texts), choice.toxic, share=share, seed=classifier.seed)
+        is_validation = _unseen_for_validation(components, choice.toxic, unseen, share=share, seed=classifier.seed)
         check(Examples(texts, choice.toxic, is_validation))
         return is_validation
     except ValueError as error:
-        raise NothingToTrainOn(str(error)) from error
+        why = f" {classifier.base} was trained on {learned.sum():,} of them." if learned.any() else ""
+        raise NothingToTrainOn(f"{error}{why}") from error
+
+
+def _unseen_for_validation(
+    components: IntArray, toxic: BoolArray, unseen: BoolArray, *, share: float, seed: int
+) -> BoolArray:
+    """(N,) the ``share`` of all from those that the base has not seen; all of these, if they are no more."""
+    is_validation = unseen.copy()
+    share_of_unseen = share * len(toxic) / max(unseen.sum(), 1)
+    if unseen.all() or share_of_unseen < 1:
+        is_validation[unseen] = splits.validation(components[unseen], toxic[unseen], share=share_of_unseen, seed=seed)
+    return is_validation
 
 
 def _texts(ids: IntArray) -> list[str]:
@@ -106,9 +110,8 @@ def _texts(ids: IntArray) -> list[str]:
 
 @transaction.atomic
 def _store(classifier: TrainedClassifier, choice: Choice, is_validation: BoolArray) -> None:
-    ours = TrainedClassifier.objects.unended().filter(pk=classifier.pk, lease_token=classifier.lease_token)
-    if not ours.select_for_update().exists():
-        raise FinishedElsewhere(f"{classifier} was taken up or finished by somebody else.")
+    ours = _ours(classifier)
+    _have_no_set_drawn_meanwhile()
     parts = np.where(is_validation, str(TrainingPart.VALIDATION), str(TrainingPart.TRAIN))
     rows = zip(choice.ids.tolist(), choice.toxic.tolist(), parts.tolist(), strict=True)
     _copy((classifier.pk, *row) for row in rows)
@@ -119,6 +122,32 @@ def _store(classifier: TrainedClassifier, choice: Choice, is_validation: BoolArr
     classifier.data_digest = _digest(choice.ids, choice.toxic, is_validation)
     classifier.notes = choice.notes
     ours.update(data=classifier.data, data_digest=classifier.data_digest, notes=classifier.notes)
+
+
+@transaction.atomic
+def _forget(classifier: TrainedClassifier) -> None:
+    """As if nothing had been chosen yet."""
+    ours = _ours(classifier)
+    folders.throw_away_checkpoint(classifier.name)
+    classifier.statements.all().delete()
+    classifier.curve.all().delete()
+    classifier.data, classifier.data_digest = {}, ""
+    ours.update(data=classifier.data, data_digest=classifier.data_digest)
+    log.info("to_be_chosen_again", classifier=classifier.name)
+
+
+def _ours(classifier: TrainedClassifier) -> QuerySet[TrainedClassifier]:
+    """The order's row, locked. Raises ``FinishedElsewhere``."""
+    ours = TrainedClassifier.objects.unended().filter(pk=classifier.pk, lease_token=classifier.lease_token)
+    if not ours.select_for_update().exists():
+        raise FinishedElsewhere(f"{classifier} was taken up or finished by somebody else.")
+    return ours
+
+
+def _have_no_set_drawn_meanwhile() -> None:
+    """Until the transaction ends, no set is drawn or compared: the database refuses what it sees to be for testing."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {HumanvalSet._meta.db_table} IN SHARE MODE")
 
 
 def _copy(rows: Iterable[tuple]) -> None:

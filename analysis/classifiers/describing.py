@@ -7,7 +7,8 @@ from django.db.models import Count as Number
 from django.db.models import Q
 from django.utils import timezone
 
-from analysis.models import TrainedClassifier, TrainingPart
+from analysis.humanval.sets import THRESHOLD
+from analysis.models import HumanvalSet, TrainedClassifier, TrainingPart
 from analysis.training.card import Count, Facts, card
 from analysis.training.outcomes import Trained
 from generation.models import Label, Method
@@ -41,6 +42,7 @@ def card_of(
         made_on=f"{timezone.now():%-d %B %Y}",
         notes=notes,
         environment={name: str(value) for name, value in environment.items()},
+        set_apart=_set_apart(classifier),
         base_license=EMBEDDED_LICENSE if classifier.base == ENCODER else "",
     )
     return card(facts)
@@ -57,6 +59,18 @@ def environment_on(device: str) -> dict[str, str | int]:
         "python": platform.python_version(),
         **{name: version(name) for name in ("torch", "transformers")},
     }
+
+
+def _set_apart(classifier: TrainedClassifier) -> str:
+    """What was kept out of it. The training ends without a card if anything of a set that is drawn was learned."""
+    sets = HumanvalSet.objects.drawn().filter(version__in=classifier.data["humanval"]).order_by("version")
+    if not sets:
+        return "No HUMANVAL test set was drawn when the statements were chosen, so none was kept out for one."
+    above = [f"above {min(each.threshold, THRESHOLD):g} with one of {each}" for each in sets]
+    return (
+        f"It was not trained here on statements of {', '.join(map(str, sets))}, nor on any whose embedding has a "
+        f"cosine similarity {', or '.join(above)}."
+    )
 
 
 def _counts(classifier: TrainedClassifier) -> list[Count]:

@@ -1,7 +1,7 @@
 """Having a classifier score a test set: ordering it, and stopping it."""
 
+import os
 import re
-from pathlib import Path
 
 import structlog
 from django.conf import settings
@@ -9,9 +9,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from analysis.classifiers.folders import folder_of
+from analysis.classifiers.trained import why_not_usable
 from analysis.models import Evaluation, EvaluationSet, HumanvalSet, HumanvalState, TrainedClassifier
 from generation import leases
 from generation.auditing import note
+from generation.model_files import is_folder
 from generation.models import Precision, ReaderKind
 from generation.read_values import readers
 from generation.readings import check_model
@@ -79,9 +81,7 @@ def check_classifier(model: str, *, precision: str = Precision.FLOAT32) -> None:
             f"workers load themselves: {named_classifiers()}, a folder, or a model id."
         )
     check_model(ReaderKind.CLASSIFIER, model, precision=precision)
-    trained = TrainedClassifier.objects.filter(name=model).first()
-    if trained is not None and trained.state != "finished":
-        why = "its training came to nothing" if trained.failure else "its training has not ended"
+    if why := why_not_usable(model):
         raise ValueError(f"The classifier {model} cannot be used: {why}. Choose another one: {named_classifiers()}.")
     if not _may_be_there(model):
         raise ValueError(
@@ -132,9 +132,9 @@ def texts_of(test_set: HumanvalSet | EvaluationSet) -> QuerySet:
 def _may_be_there(model: str) -> bool:
     """A folder or an id may be known to the workers' machines only; a plain name is known here or nowhere."""
     source = model.partition("#")[0]
-    if "/" in source or Path(source).exists() or settings.ALLOW_DOWNLOADS:
+    if "/" in source or os.path.exists(source) or settings.ALLOW_DOWNLOADS:
         return True
-    return source in known_classifiers() or folder_of(source).is_dir()
+    return source in known_classifiers() or is_folder(folder_of(source))
 
 
 def _texts_to_score(humanval_set: HumanvalSet | None, evaluation_set: EvaluationSet | None) -> int:

@@ -23,7 +23,7 @@ def figures_of(results: Results) -> Figures:
         "spread": metrics.spread(metrics.false_positive_rates(results.probs, results.toxic, results.groups)),
     }
     sizes = {"texts": len(results.probs), "toxic": int(np.count_nonzero(results.toxic))}
-    sizes |= {"ambiguous": results.ambiguous, "unlabelled": results.unlabelled}
+    sizes |= {"ambiguous": results.ambiguous, "unlabelled": results.unlabelled, "unscored": results.unscored}
     return sizes | {name: None if math.isnan(value) else value for name, value in figures.items()}
 
 

@@ -1,5 +1,6 @@
 """Where trained classifiers lie: each in the folder of its name, once it is whole."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from django.conf import settings
 FOLDER = "classifiers"
 UNFINISHED = ".training"
 """Within it, what trainings have come to so far; no classifier is called so."""
+ORDER = "humanval_order"
+"""In the config of a model: the id of the training that wrote it, and so may replace it."""
 
 
 def all_of_them() -> Path:
@@ -36,10 +39,18 @@ def throw_away_checkpoint(name: str) -> None:
     shutil.rmtree(checkpoint_of(name), ignore_errors=True)
 
 
-def throw_away(name: str) -> None:
-    """Leave nothing of a classifier that came to nothing."""
-    throw_away_checkpoint(name)
-    shutil.rmtree(folder_of(name), ignore_errors=True)
+def is_of(folder: Path, order: int) -> bool:
+    """Whether the training with this id wrote a folder, and not another one or a person."""
+    try:
+        return bool(json.loads((folder / "config.json").read_text())[ORDER] == order)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def throw_away_files(name: str, *, order: int) -> None:
+    """Leave no files of a classifier that came to nothing; what its training goes on from is kept."""
+    if is_of(folder_of(name), order):
+        shutil.rmtree(folder_of(name), ignore_errors=True)
     for left in all_of_them().glob(f".{name}.*"):  # by who was killed while writing it
         shutil.rmtree(left, ignore_errors=True)
 

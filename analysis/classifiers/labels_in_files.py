@@ -1,6 +1,7 @@
 """Which values of a file's columns mean toxic, and which rows are wanted."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from analysis.imports.faults import BadCell, beginning
@@ -8,6 +9,7 @@ from analysis.imports.faults import BadCell, beginning
 MOST_SEEN = 1000
 """Different values of a column that are kept to be named: a column with more is no column of labels."""
 MOST_NAMED = 20
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 class WrongValue(ValueError):
@@ -17,15 +19,21 @@ class WrongValue(ValueError):
 def same(value: str) -> str:
     """What is equal for values that mean the same: as numbers where they are some, apart from upper case otherwise.
 
-    >>> same("1") == same("1.0"), same("Hate") == same("hate "), same("1") == same("one")
-    (True, True, False)
+    >>> same("1") == same("1.0"), same("Hate") == same("hate "), same("1") == same("one"), same("1_0") == same("10")
+    (True, True, False, False)
     """
-    plain = value.strip().casefold()
-    try:
-        number = float(plain)
-    except ValueError:
-        return plain
-    return repr(number) if math.isfinite(number) else plain
+    number = number_in(value)
+    return value.strip().casefold() if math.isnan(number) else repr(number)
+
+
+def number_in(value: str) -> float:
+    """The number that somebody wrote in digits; NaN for anything else, and for what is too large.
+
+    >>> number_in(" -1.5e1 "), number_in("1_0"), number_in("inf")
+    (-15.0, nan, nan)
+    """
+    number = float(value) if NUMBER.fullmatch(value.strip()) else math.nan
+    return number + 0.0 if math.isfinite(number) else math.nan
 
 
 class Seen:
@@ -86,10 +94,7 @@ class Labels:
             )
 
     def _number(self, label: str) -> float:
-        try:
-            number = float(label)
-        except ValueError:
-            number = math.nan
+        number = number_in(label)
         if math.isnan(number):
             raise BadCell(self._column, label, "This is no number, and labels are compared with one (--above).")
         return number

@@ -15,6 +15,7 @@ from analysis.evaluated import results_of
 from analysis.models import Evaluation, EvaluationSet, LossPoint, TrainedClassifier
 from analysis.reports import charts
 from analysis.reports.frame import Undefined
+from analysis.seen import warnings_on
 from annotator.rendering import markdown_to_html
 from generation.admin.texts import duration, percent, rounded
 
@@ -240,6 +241,7 @@ def worth_of(evaluation: Evaluation) -> dict:
         return {}
     figures = figures_of(results)
     return {
+        "warnings": warnings_on(evaluation, results),
         "worth": [
             (label, "undefined" if figures[name] is None else SHOWN_AS.get(name, rounded)(figures[name]))
             for name, label in FIGURES.items()

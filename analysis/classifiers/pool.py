@@ -1,12 +1,13 @@
 """The statements that there are to train a classifier on, with labels; what is for testing is never among them."""
 
-import hashlib
-
 import numpy as np
 from django.db.models import Avg, Exists, Min, OuterRef
 
 from analysis.exports.filtering import first_answers
-from analysis.humanval.pool import METHODS
+from analysis.humanval.choosing import similar_to
+from analysis.humanval.drawing import closest_allowed
+from analysis.humanval.pool import METHODS, humanval_reader
+from analysis.humanval.sets import THRESHOLD
 from analysis.labels import TOXICITY_CLASSES, toxicity, toxicity_class
 from analysis.models import (
     HumanLabel,
@@ -16,8 +17,10 @@ from analysis.models import (
     RemovedFromTraining,
     TrainingMethods,
 )
+from analysis.texts import text_key
 from annotator.models import Annotation
 from generation.models import Generation, Label, Method
+from generation.read_values import NotRead, vectors
 
 ROWS_AT_ONCE = 50_000
 NOT_COMPARED = "not compared with a HUMANVAL set yet"
@@ -62,20 +65,12 @@ class Pool:
         self.keys = np.array(keys, dtype="S32")
         self.left = np.ones(len(ids), dtype=bool)
         self.left_out: dict[str, int] = {}
+        self.problem = ""
 
     def leave_out(self, which: BoolArray, reason: str) -> None:
         if number := int((which & self.left).sum()):
-            self.left_out[reason] = number
+            self.left_out[reason] = self.left_out.get(reason, 0) + number
         self.left &= ~which
-
-
-def text_key(text: str) -> bytes:
-    """The same for texts that differ in case and spaces alone.
-
-    >>> text_key(" A  cat\\n") == text_key("a cat")
-    True
-    """
-    return hashlib.md5(" ".join(text.split()).casefold().encode(), usedforsecurity=False).hexdigest().encode()
 
 
 def _leave_out_tests(pool: Pool) -> None:
@@ -91,6 +86,29 @@ def _leave_out_tests(pool: Pool) -> None:
     texts = own.values_list("generation__text", flat=True)
     keys = np.array([text_key(text) for text in texts], dtype="S32")
     pool.leave_out(np.isin(pool.keys, keys), "the text of a HUMANVAL statement")
+    try:
+        close = [close_to(each, pool.ids[pool.left]) for each in sets.order_by("version")]
+        pool.leave_out(np.isin(pool.ids, np.concatenate([*close, pool.ids[:0]])), "too similar to a HUMANVAL set")
+    except NotRead as unread:
+        pool.problem = (
+            f"A HUMANVAL set was drawn with a threshold above {THRESHOLD}, and what has a cosine above {THRESHOLD} "
+            f"with its statements cannot be told: {unread} Compare the set on its page; that has them embedded."
+        )
+
+
+def close_to(humanval_set: HumanvalSet, ids: IntArray) -> IntArray:
+    """Which of some statements are too similar to a set that was drawn with a larger threshold than the paper's.
+
+    Of the others it is stored. Raises ``NotRead`` where embeddings are missing.
+    """
+    if humanval_set.threshold <= THRESHOLD or not len(ids):
+        return ids[:0]
+    reader = humanval_reader()
+    if reader is None:
+        raise NotRead("No statement is embedded yet.")
+    own = _ids(humanval_set.statements)
+    found = similar_to(vectors(reader, ids), vectors(reader, own), above=closest_allowed(THRESHOLD))
+    return np.asarray(ids[found.rows])
 
 
 def _ids(rows) -> IntArray:
@@ -124,12 +142,16 @@ def human_classes() -> dict[int, float]:
 
 
 def _leave_out_copies(pool: Pool) -> None:
-    """Of a text that several statements have, the one that was stored first is kept, with its label."""
+    """Of a text that several statements have, the first with the label of most is kept; none if it is a tie."""
     places = np.flatnonzero(pool.left)
-    _, first, number = np.unique(pool.keys[places], return_index=True, return_inverse=True)
-    kept = places[first[number]]
-    copies, others = np.zeros((2, len(pool.ids)), dtype=bool)
-    copies[places] = kept != places
-    others[places] = pool.toxic[places] != pool.toxic[kept]
-    pool.leave_out(copies & others, "a text that is there with the other label")
+    _, number = np.unique(pool.keys[places], return_inverse=True)
+    more_toxic = np.bincount(number, weights=np.where(pool.toxic[places], 1, -1))[number]
+    tied, outvoted, copies = np.zeros((3, len(pool.ids)), dtype=bool)
+    tied[places] = more_toxic == 0
+    pool.leave_out(tied, "a text with both labels equally often")
+    outvoted[places] = pool.toxic[places] != (more_toxic > 0)
+    pool.leave_out(outvoted, "a text that is there more often with the other label")
+    places = np.flatnonzero(pool.left)
+    copies[places] = True
+    copies[places[np.unique(pool.keys[places], return_index=True)[1]]] = False
     pool.leave_out(copies, "a text that is there already")

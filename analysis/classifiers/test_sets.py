@@ -4,19 +4,16 @@ A file is read in one pass into a temporary table, and the database finds what i
 is matters to neither.
 """
 
-import hashlib
 import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import structlog
-from django.conf import settings
 from django.db import DataError, IntegrityError, transaction
 
 from analysis.classifiers.labels_in_files import Conditions, Labels, WrongValue
+from analysis.classifiers.uploaded import MOST_ROWS_OF_UPLOAD, TOO_LARGE, kept, sha256_of
 from analysis.imports import cells
 from analysis.imports.faults import BadCell, Faults, Refused, storable
 from analysis.imports.reading import table_in
@@ -25,36 +22,38 @@ from analysis.imports.tables import Table
 from analysis.imports.work import REFUSE, Options, Work, WrongOption
 from analysis.models import EvaluationSet, EvaluationText
 from analysis.models.classifiers import NAME
+from analysis.texts import text_key
 from generation.auditing import note
 
 LONGEST_NAME = EvaluationSet._meta.get_field("name").max_length
 LONGEST_FILE_NAME = EvaluationSet._meta.get_field("file_name").max_length
 LONGEST_WORD = EvaluationText._meta.get_field("group").max_length
 RESERVED = re.compile(r"humanval(-\d+)?")
-BLOCK = 1 << 20
 
 NO_TEXT, NO_LABEL, NOT_CHOSEN = "without a text", "without a label", "not chosen by the conditions"
 TIED, AGAIN, BAD = "of texts that as many rows call toxic as not", "a text that is there already", "that are faulty"
 REASONS = (NOT_CHOSEN, NO_TEXT, NO_LABEL, TIED, AGAIN, BAD)
 
-STAGED = {"number": "bigint", "text": "text", "is_toxic": "boolean", "about": "text", "functionality": "text"}
+STAGED = {
+    "number": "bigint", "key": "text", "text": "text", "is_toxic": "boolean", "about": "text", "functionality": "text",
+}  # fmt: skip
 VOTES = """
 DROP TABLE IF EXISTS pg_temp.import_votes;
 CREATE TEMPORARY TABLE import_votes ON COMMIT DROP AS
-SELECT min(number) AS number, text, functionality, count(*) AS rows, count(*) FILTER (WHERE is_toxic) AS toxic,
-       mode() WITHIN GROUP (ORDER BY about) FILTER (WHERE about <> '') AS about
-FROM import_evaluation GROUP BY text, functionality
+SELECT min(number) AS number, (array_agg(text ORDER BY number))[1] AS text, functionality, count(*) AS rows,
+       mode() WITHIN GROUP (ORDER BY about) FILTER (WHERE about <> '') AS about,
+       sign(sum(sum(CASE WHEN is_toxic THEN 1 ELSE -1 END)) OVER (PARTITION BY key)) AS vote
+FROM import_evaluation GROUP BY key, functionality
 """
 COUNT = """
-SELECT count(*) FILTER (WHERE 2 * toxic <> rows), count(*) FILTER (WHERE 2 * toxic > rows),
-       coalesce(sum(rows) FILTER (WHERE 2 * toxic = rows), 0),
-       coalesce(sum(rows - 1) FILTER (WHERE 2 * toxic <> rows), 0)
+SELECT count(*) FILTER (WHERE vote <> 0), count(*) FILTER (WHERE vote > 0),
+       coalesce(sum(rows) FILTER (WHERE vote = 0), 0), coalesce(sum(rows - 1) FILTER (WHERE vote <> 0), 0)
 FROM import_votes
 """
 STORE = """
 INSERT INTO analysis_evaluationtext (evaluation_set_id, index, text, is_toxic, "group", functionality)
-SELECT %s, number, text, 2 * toxic > rows, coalesce(about, ''), functionality
-FROM import_votes WHERE 2 * toxic <> rows ORDER BY number
+SELECT %s, number, text, vote > 0, coalesce(about, ''), functionality
+FROM import_votes WHERE vote <> 0 ORDER BY number
 """
 
 log = structlog.get_logger(__name__)
@@ -66,6 +65,10 @@ class WrongFile(ValueError):
     def __init__(self, message: str, faults: Faults | None = None) -> None:
         super().__init__(message)
         self.faults = faults or Faults()
+
+
+class WrongArgument(WrongFile):
+    """What was asked for makes no sense, whatever is in the file."""
 
 
 def import_test_set(
@@ -102,7 +105,10 @@ def import_test_set(
     try:
         labels = Labels(label, positive=columns["positive"], above=above)
         work = Work(options=Options(encoding=encoding, on_fault=on_fault), record=None)
-        with _kept(file) as (path, file_name), transaction.atomic():
+    except (WrongValue, WrongOption) as wrong:
+        raise WrongArgument(str(wrong)) from wrong
+    try:
+        with kept(file) as (path, file_name), transaction.atomic():
             wanted = EvaluationSet(
                 name=_checked_name(name or file_name, is_given=bool(name)),
                 file_name=storable(file_name)[:LONGEST_FILE_NAME],
@@ -110,22 +116,22 @@ def import_test_set(
                 columns=columns,
                 created_by=by,
             )
-            return _import(path, wanted, labels, work)
+            return _import(path, wanted, labels, work, is_upload=not isinstance(file, str | Path))
     except DataError as error:
         reason = str(error).strip().splitlines()[0]
         raise WrongFile(f"PostgreSQL cannot store what the file says: {reason}.") from error
-    except (Refused, WrongValue, WrongOption) as refused:
+    except (Refused, WrongValue) as refused:
         raise WrongFile(str(refused), getattr(refused, "faults", None)) from refused
 
 
-def _import(path: Path, wanted: EvaluationSet, labels: Labels, work: Work) -> EvaluationSet:
+def _import(path: Path, wanted: EvaluationSet, labels: Labels, work: Work, *, is_upload: bool) -> EvaluationSet:
     with table_in(path, encoding=work.options.encoding) as table:  # refuses what is missing or no table
         conditions = Conditions(wanted.columns["where"])
         table.need(column for column in (*_columns(wanted), *conditions.columns) if column)
-        wanted.sha256 = _sha256(path)
+        wanted.sha256 = sha256_of(path)
         if there := _there_already(wanted):
             return there
-        staging, left_out = _stage(table, wanted, labels, conditions, work)
+        staging, left_out = _stage(table, wanted, labels, conditions, work, is_upload=is_upload)
     work.refuse_if_bad()
     conditions.refuse_what_never_occurs()
     labels.refuse_what_never_occurs()
@@ -134,8 +140,7 @@ def _import(path: Path, wanted: EvaluationSet, labels: Labels, work: Work) -> Ev
     left_out |= {TIED: tied, AGAIN: again, BAD: work.faults.count}
     wanted.left_out = {reason: int(count) for reason, count in left_out.items() if count}
     _refuse_one_class(wanted, labels)
-    _store(wanted)
-    return wanted
+    return _store(wanted)
 
 
 def left_out_in_words(test_set: EvaluationSet) -> str:
@@ -144,13 +149,15 @@ def left_out_in_words(test_set: EvaluationSet) -> str:
     return f"Rows left out: {'; '.join(reasons)}." if reasons else ""
 
 
-def _stage(table: Table, wanted: EvaluationSet, labels: Labels, conditions: Conditions, work: Work):
+def _stage(table: Table, wanted: EvaluationSet, labels: Labels, conditions: Conditions, work: Work, *, is_upload: bool):
     """Send the rows with a text and a label into the temporary table; that, and how many others there are."""
     staging = Staging("import_evaluation", STAGED)
     left_out = dict.fromkeys((NOT_CHOSEN, NO_TEXT, NO_LABEL), 0)
     pick, pick_conditions = table.pick(_columns(wanted)), table.pick(conditions.columns)
     _, label_column, group_column, functionality_column = _columns(wanted)
     for line, row in table.read(work):
+        if is_upload and work.rows > MOST_ROWS_OF_UPLOAD:
+            raise Refused(f"The upload has more than {MOST_ROWS_OF_UPLOAD:,} rows. {TOO_LARGE}")
         text, label, group, functionality = pick(row)
         if not conditions.hold(pick_conditions(row)):
             left_out[NOT_CHOSEN] += 1
@@ -160,9 +167,11 @@ def _stage(table: Table, wanted: EvaluationSet, labels: Labels, conditions: Cond
             left_out[NO_LABEL] += 1
         else:
             try:
+                said = cells.text_of(wanted.columns["text"], cells.plain_text(wanted.columns["text"], text)).strip()
                 staging.add((
                     work.rows,
-                    cells.text_of(wanted.columns["text"], cells.plain_text(wanted.columns["text"], text)).strip(),
+                    text_key(said).decode(),
+                    said,
                     labels.is_toxic(cells.storable(label_column, label)),
                     _word(group_column, group),
                     _word(functionality_column, functionality),
@@ -199,12 +208,15 @@ def _refuse_one_class(wanted: EvaluationSet, labels: Labels) -> None:
         )
 
 
-def _store(wanted: EvaluationSet) -> None:
+def _store(wanted: EvaluationSet) -> EvaluationSet:
+    """Store the set, unless somebody who imported at the same time stored it first."""
     try:
         with transaction.atomic():
             wanted.save()
-    except IntegrityError as error:
-        raise WrongFile(_taken(wanted)) from error
+    except IntegrityError:
+        if there := _there_already(wanted):
+            return there
+        raise
     execute(STORE, [wanted.pk])
     note(
         "test set imported", by=wanted.created_by, subject=wanted.name,
@@ -212,6 +224,7 @@ def _store(wanted: EvaluationSet) -> None:
     )  # fmt: skip
     wanted.refresh_from_db()
     log.info("test_set_imported", test_set=wanted.name, texts=wanted.texts_count)
+    return wanted
 
 
 # --- The name ------------------------------------------------------------------------------------
@@ -224,11 +237,11 @@ def _checked_name(name: str, *, is_given: bool) -> str:
         name = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:LONGEST_NAME].strip("-")
     if not re.fullmatch(NAME, name) or len(name) > LONGEST_NAME:
         what = f"A test set cannot be called {storable(name)!r}" if name else "The file's name makes no name of a set"
-        raise WrongFile(
+        raise WrongArgument(
             f"{what}. Give a name of at most {LONGEST_NAME} lower-case letters, digits and hyphens, such as hatecheck."
         )
     if RESERVED.fullmatch(name):
-        raise WrongFile(f"{name} is what the HUMANVAL sets made here are called. Give another name.")
+        raise WrongArgument(f"{name} is what the HUMANVAL sets made here are called. Give another name.")
     return name
 
 
@@ -247,37 +260,3 @@ def _there_already(wanted: EvaluationSet) -> EvaluationSet | None:
 
 def _taken(wanted: EvaluationSet) -> str:
     return f"There is a test set {wanted.name} of another file. Give another name."
-
-
-# --- The file ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _kept(file: Any) -> Iterator[tuple[Path, str]]:
-    """Where a file lies as long as the context is, and its name; an upload is written down for that time."""
-    if isinstance(file, str | Path):
-        yield Path(file), Path(file).name
-        return
-    megabytes = file.size / 1_000_000
-    if megabytes > settings.LARGEST_UPLOAD_MB:
-        raise WrongFile(
-            f"The upload has {megabytes:,.0f} MB; at most {settings.LARGEST_UPLOAD_MB:,} MB are taken. "
-            "Use the command line, or set HUMANVAL_LARGEST_UPLOAD_MB."
-        )
-    name = Path(file.name.replace("\\", "/")).name
-    uploads = settings.VAR / "uploads"
-    uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(dir=uploads) as folder:
-        path = Path(folder) / (re.sub(r"[^\w.+-]", "_", name).lstrip(".")[-150:] or "upload")
-        with path.open("wb") as kept:
-            for chunk in file.chunks():
-                kept.write(chunk)
-        yield path, name
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

@@ -3,6 +3,7 @@
 Whatever interrupts it, somebody goes on from the checkpoint and comes to the same result.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 from django.db import OperationalError
+from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from analysis.classifiers import data, folders
+from analysis.classifiers import data, folders, orders
 from analysis.classifiers.choosing import NothingToTrainOn
 from analysis.classifiers.describing import card_of, environment_on
+from analysis.classifiers.overlaps import refuse_test_statements
 from analysis.models import LossPoint, TrainedClassifier, TrainingKind
 from analysis.training import saving
 from analysis.training.examples import Examples
@@ -31,6 +35,12 @@ if TYPE_CHECKING:
     import torch
 
 SECONDS_BETWEEN_LOOKS = 1.0
+STINT = 60.0
+"""So many seconds are trained at least before others go first."""
+KEPT = (
+    "What it had learned by its last checkpoint is kept. Once that is mended, it goes on from there: on the training's "
+    "page, or with manage.py train_classifier --resume {name}"
+)
 
 log = structlog.get_logger(__name__)
 
@@ -44,11 +54,11 @@ def work_on_training(
 ) -> None:
     """Train a classifier, unless that is done or others are at it. Safe to run twice and at once.
 
-    Once ``is_stopping`` or ``others_wait`` says so, a checkpoint is written and the order given back, for whoever takes
-    it up next. ``on_point`` is called with each point of the curve, when it is stored. Whatever goes wrong ends the
-    order with the reason.
+    Once ``is_stopping``, or after a stint ``others_wait``, says so, a checkpoint is written and the order given back,
+    for whoever takes it up next. ``on_point`` is called with each point of the curve, when it is stored. Whatever goes
+    wrong ends the order with the reason; ``orders.resume_training`` goes on from the checkpoint.
     """
-    if is_stopping() or others_wait():
+    if is_stopping():
         return
     token = leases.take_up(TrainedClassifier.objects.waiting(), pk=classifier_id)
     mine = TrainedClassifier.objects.filter(pk=classifier_id, lease_token=token) if token else ()
@@ -59,26 +69,26 @@ def work_on_training(
             clear_up(classifier.name)
 
 
-def clear_up(name: str) -> None:
-    """Throw away what a training that ended no longer needs; what is unended keeps everything."""
-    classifier = TrainedClassifier.objects.filter(name=name, finished_at__isnull=False).first()
-    if classifier is None:
-        return
-    if classifier.failure:
-        folders.throw_away(name)
-    else:
-        folders.throw_away_checkpoint(name)
+def clear_up(*names: str) -> None:
+    """Throw away what trainings that ended no longer need; what is unended keeps everything.
+
+    One that failed keeps its checkpoint, to go on from once that is mended; one that a person stopped does not.
+    """
+    for classifier in TrainedClassifier.objects.filter(name__in=names, finished_at__isnull=False):
+        if classifier.failure:
+            folders.throw_away_files(classifier.name, order=classifier.pk)
+        if classifier.failure in ("", orders.STOPPED):
+            folders.throw_away_checkpoint(classifier.name)
 
 
 def throw_away_what_is_left() -> None:
     """The same for everything on this machine: of those that were stopped while no worker was at them."""
-    for name in folders.names_of_folders():
-        clear_up(name)
+    clear_up(*folders.names_of_folders())
 
 
 def _carry_out(classifier: TrainedClassifier, turn: "Turn") -> None:
     if leases.is_worn_out(classifier):
-        _fail(classifier, leases.STOPPED_EACH_TIME)
+        _fail(classifier, leases.STOPPED_EACH_TIME, is_mended=True)
         return
     try:
         with Keeper(partial(leases.begin, classifier), lost=leases.FinishedElsewhere, of=classifier):
@@ -87,17 +97,24 @@ def _carry_out(classifier: TrainedClassifier, turn: "Turn") -> None:
         leases.give_back(classifier)
     except leases.FinishedElsewhere as lost:
         log.info("lease_lost", row=str(classifier), reason=str(lost))
-    except (NothingToTrainOn, TrainingFailed, *reasons_to_pause(), *reasons_to_fail()) as error:
+    except (NothingToTrainOn, TrainingFailed, *reasons_to_fail()) as error:
         _fail(classifier, str(error))
+    except reasons_to_pause() as error:
+        _fail(classifier, str(error), is_mended=True)
     except OperationalError:
         raise  # the database is away: it goes on from the checkpoint when it is back
+    except OSError as error:
+        _fail(classifier, f"A file could not be read or written: {error.strerror or error}.", is_mended=True)
     except Exception as error:
         # Whatever it was, the page has to say so; the queue would only log it.
-        _fail(classifier, f"The worker stopped with an error: {type(error).__name__}: {error}")
+        _fail(classifier, f"The worker stopped with an error: {type(error).__name__}: {error}.", is_mended=True)
         raise
 
 
-def _fail(classifier: TrainedClassifier, reason: str) -> None:
+def _fail(classifier: TrainedClassifier, reason: str, *, is_mended: bool = False) -> None:
+    """End it; if that may be mended, say how it goes on then. It is not tried again and again meanwhile."""
+    if is_mended:
+        reason = f"{reason} {KEPT.format(name=classifier.name)}"
     if leases.finish(classifier, failure=reason):
         log.warning("failed", row=str(classifier), reason=reason)
 
@@ -116,7 +133,7 @@ class Turn:
         self.is_stopping, self.others_wait, self.on_point = is_stopping, others_wait, on_point
         self.others_came = False
         self.furthest, self.step, self.steps = classifier.step, classifier.step, classifier.steps
-        self.began: float | None = None
+        self.began = math.inf
         self.looked_at = time.monotonic()
 
     def work(self) -> None:
@@ -125,7 +142,9 @@ class Turn:
 
         device = choose(settings.DEVICE)
         self._store(started_at=self.classifier.started_at or timezone.now(), device=describe(device))
+        _refuse_folder_of_others(self.classifier)
         data.choose(self.classifier)
+        refuse_test_statements(self.classifier)
         examples = data.examples_of(self.classifier)
         train = self._train_head if self.classifier.kind == TrainingKind.HEAD else self._fine_tune
         try:
@@ -177,12 +196,12 @@ class Turn:
         if time.monotonic() - self.looked_at >= SECONDS_BETWEEN_LOOKS:
             self.looked_at = time.monotonic()
             self._tell()
-            self.others_came = self.others_wait()
+            self.others_came = time.monotonic() - self.began >= STINT and self.others_wait()
 
     def _tell(self) -> None:
         """Store how far it is; who comes further than anybody before does not wear the order out."""
         further = {"leases": 1} if self.step > self.furthest else {}
-        self._store(step=self.step, steps=self.steps, seconds=self._seconds(), **further)
+        self._store(step=Greatest(F("step"), self.step), steps=self.steps, seconds=self._seconds(), **further)
 
     def _store(self, **values) -> None:
         classifier = self.classifier
@@ -191,14 +210,17 @@ class Turn:
             raise leases.FinishedElsewhere(f"{classifier} was stopped, or taken up by somebody else.")
 
     def _seconds(self) -> float:
-        return self.classifier.seconds + (time.monotonic() - self.began if self.began else 0)
+        return self.classifier.seconds + max(time.monotonic() - self.began, 0)
 
     def _finish(self, trained: Trained, base_revision: str, environment: dict) -> None:
         """Put the files in place, then end the order; who is killed in between does both again."""
         classifier, folder = self.classifier, folders.folder_of(self.classifier.name)
-        notes = [*classifier.notes, *trained.notes, *data.drawn_since(classifier)]
+        refuse_test_statements(classifier)
+        notes = [*classifier.notes, *trained.notes]
         card = card_of(classifier, trained, base_revision=base_revision, environment=environment, notes=notes)
         self._tell()
+        _refuse_folder_of_others(classifier)
+        setattr(trained.model.config, folders.ORDER, classifier.pk)
         saving.save(trained, folder, card=card)
         is_ours = leases.finish(
             classifier,
@@ -213,6 +235,14 @@ class Turn:
         if not is_ours:
             raise leases.FinishedElsewhere(f"{classifier} was stopped, or taken up by somebody else.")
         log.info("trained", classifier=classifier.name, steps=trained.steps, auc=trained.after.auc)
+
+
+def _refuse_folder_of_others(classifier: TrainedClassifier) -> None:
+    folder = folders.folder_of(classifier.name)
+    if folder.exists() and not folders.is_of(folder, classifier.pk):
+        raise TrainingFailed(
+            f"There is a folder {folder} that this training has not written. Move it away, and try the training again."
+        )
 
 
 def _where_it_is(base: str) -> str:

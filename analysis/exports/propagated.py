@@ -68,7 +68,7 @@ def propagated(filters: Mapping) -> Propagated | None:
     if "classifier" not in filters:
         return None
     reader, statements = filters["classifier"], statements_of(filters)
-    trained = TrainedClassifier.objects.finished().filter(revision=reader.revision).first()
+    trained = _training_of(reader)
     return Propagated(
         reader=reader,
         statements=statements.count(),
@@ -76,6 +76,13 @@ def propagated(filters: Mapping) -> Propagated | None:
         trained=trained,
         trained_on=statements.filter(trained_on__classifier=trained).count() if trained else 0,
     )
+
+
+def _training_of(reader: TextReader) -> TrainedClassifier | None:
+    """The training that a classifier is from: of those that came to the same files, the one of its name."""
+    same = TrainedClassifier.objects.finished().filter(revision=reader.revision)
+    name = reader.name.partition("#")[0].rstrip("/").rpartition("/")[-1]  # it may be named by its folder
+    return same.filter(name=name).first() or same.first()
 
 
 def not_scored(reader: TextReader, number: int, *, of: int) -> list[str]:

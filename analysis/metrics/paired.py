@@ -32,8 +32,9 @@ def delong(first: ArrayLike, second: ArrayLike, toxic: ArrayLike) -> DeLong:
     """Whether two classifiers' AUCs differ that scored the same texts, ``(N,)`` each, in O(N log N).
 
     The AUCs are NaN of one class only. Interval and test are with one text of a class, and where nothing varies that
-    they could rest on, as of classifiers that rank all pairs of texts alike. They take the difference as normal, which
-    it is near enough from about ten texts of each class on.
+    they could rest on: where the difference is 0, both rank every toxic text against every benign one alike; else it is
+    the same for every text, as of a perfect classifier and one that is always wrong. They take the difference as
+    normal, which it is near enough from about ten texts of each class on.
 
     >>> found = delong([0.1, 0.4, 0.35, 0.8, 0.7], [0.2, 0.1, 0.7, 0.3, 0.6], [False, False, True, True, True])
     >>> round(found.difference, 4), round(found.p, 4)

@@ -1,5 +1,8 @@
 """How sure the figures are: intervals over texts, by a bootstrap as ``analysis/bootstrap.py`` has it.
 
+Accuracy and false-positive rate are shares of texts: theirs is Wilson's, which is sound of few texts, and of none or
+all of them.
+
 Texts are drawn again with replacement, as often as there are. Those with the same probability, label and group are one
 pattern of which it is drawn how often it occurs, so that the order of texts does not matter. An interval holds the
 middle 95 % of what comes out.
@@ -18,7 +21,8 @@ from numpy.typing import ArrayLike
 
 from analysis.agreement.ratings import BoolArray, FloatArray, IntArray
 from analysis.bootstrap import FEWEST, LEVEL, percentiles, times_drawn
-from analysis.metrics.figures import BINS, LEAST, NAN, THRESHOLD, checked_probs, coded, places
+from analysis.comparison import share_with_interval
+from analysis.metrics.figures import BINS, LEAST, NAN, THRESHOLD, Counts, at_threshold, checked_probs, coded, places
 
 BLOCK = 2_000_000
 """Numbers in the largest array of a block of resamples: 16 MB."""
@@ -39,14 +43,14 @@ def intervals(
 ) -> dict[str, Interval]:
     """The 95 % interval of each figure over the texts, by its name; with ``groups`` that of the spread, too.
 
-    It is ``(nan, nan)`` where the figure is undefined; of fewer than ten texts that it is about (F1 toxic ones, the
-    false-positive rate benign ones, the AUC either), since their resamples are too alike; and where all resamples give
-    the same, since without a width it would claim that other texts must give that, too. With ten, one resample in
+    It is ``(nan, nan)`` where the figure is undefined. Of what is resampled it is so, too, of fewer than ten texts that
+    the figure is about (F1 toxic ones, the AUC either), since their resamples are too alike; and where all resamples
+    give the same, since without a width it would claim that other texts must give that, too. With ten, one resample in
     20,000 lacks them: it is left out. The same texts and ``seed`` give the same, in whatever order.
 
     >>> probs, toxic = [0.1, 0.3, 0.6, 0.2, 0.8, 0.7, 0.4, 0.9] * 5, ([False] * 4 + [True] * 4) * 5
     >>> [round(end, 3) for end in intervals(probs, toxic)["accuracy"]]
-    [0.6, 0.875]
+    [0.598, 0.858]
     """
     if resamples < 1:
         raise ValueError(f"resamples is {resamples}; give at least 1, better 1000.")
@@ -55,12 +59,20 @@ def intervals(
     benign = np.bincount(codes[~y], minlength=len(names))
     counted = [place for place, name in enumerate(names) if name and benign[place] >= max(1, least)]
     positives = int(np.count_nonzero(y))
-    about = {"auc": min(positives, len(y) - positives), "f1": positives, "accuracy": len(y)}
-    about |= {"false_positive_rate": len(y) - positives, "calibration_error": len(y)}
+    about = {"auc": min(positives, len(y) - positives), "f1": positives, "calibration_error": len(y)}
     about |= {"spread": len(y) if len(counted) > 1 else 0} if groups is not None else {}
     wanted = [name for name, number in about.items() if number >= FEWEST]
-    found = dict.fromkeys(about, NONE)
+    found = dict.fromkeys(about, NONE) | _of_shares(at_threshold(x, y, threshold))
     return found | _resampled(_Patterns.of(x, y, codes, threshold, bins, counted), resamples, seed, wanted)
+
+
+def _of_shares(counts: Counts) -> dict[str, Interval]:
+    right, benign = counts.true_positives + counts.true_negatives, counts.false_positives + counts.true_negatives
+    shares = {
+        "accuracy": (right, right + counts.false_positives + counts.false_negatives),
+        "false_positive_rate": (counts.false_positives, benign),
+    }
+    return {name: share_with_interval(k, n)[1:] if n else NONE for name, (k, n) in shares.items()}
 
 
 def _resampled(patterns: "_Patterns", resamples: int, seed: int, wanted: Sequence[str]) -> dict[str, Interval]:
@@ -87,7 +99,7 @@ class _Patterns:
     toxic: BoolArray  # (P,)
     occurrences: IntArray  # (P,)
     starts: IntArray  # (distinct probabilities,): the first pattern of each
-    columns: FloatArray  # (P, 4 + bins + 2 * groups)
+    columns: FloatArray  # (P, 3 + bins + 2 * groups)
     bins: int
 
     @classmethod
@@ -100,7 +112,7 @@ class _Patterns:
         taken = prob >= threshold
         in_bin = places(prob, bins)[:, None] == np.arange(bins)
         benign_of = code[:, None] == np.array(counted, dtype=float)
-        cells = np.column_stack([taken & toxic, taken & ~toxic, ~taken & toxic, ~taken & ~toxic])
+        cells = np.column_stack([taken & toxic, taken != toxic, np.ones(len(rows))])
         columns = [cells, in_bin * (prob - toxic)[:, None], benign_of, benign_of & taken[:, None]]
         starts = np.flatnonzero(np.diff(prob, prepend=-1.0))
         return cls(toxic, occurrences, starts, np.column_stack(columns).astype(float), bins)
@@ -111,15 +123,13 @@ class _Patterns:
         Of a figure in ``SIZES`` its parts: each bin's ``(W, bins)``, or each group's rate, ``(W, groups)``.
         """
         sums = weights @ self.columns
-        tp, fp, fn, tn = sums[:, :4].T
-        n, gaps = tp + fp + fn + tn, sums[:, 4 : 4 + self.bins]
-        benign, wrong = np.split(sums[:, 4 + self.bins :], 2, axis=1)
+        found, missed, n = sums[:, :3].T
+        gaps = sums[:, 3 : 3 + self.bins]
+        benign, wrong = np.split(sums[:, 3 + self.bins :], 2, axis=1)
         return {
             "auc": self._auc(weights),
-            "f1": _shares(2 * tp, 2 * tp + fp + fn),
-            "accuracy": (tp + tn) / n,
+            "f1": _shares(2 * found, 2 * found + missed),
             "calibration_error": gaps / n[:, None],
-            "false_positive_rate": _shares(fp, fp + tn),
             "spread": _shares(wrong, benign),
         }
 

@@ -1,6 +1,7 @@
 """Cells of the report on classifiers: figures with their intervals, or why there are none."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from analysis import metrics
 from analysis.metrics import Counts
 from analysis.reports.classifier_data import RESAMPLED, RESAMPLES, Evaluated, Scored, TestSet
 from analysis.reports.frame import Cell, Column, Estimate, Kind, Undefined
+from analysis.reports.validated import counted
 
 THRESHOLD = metrics.THRESHOLD
 SHARE_OF_TOXIC = Column("toxic", "Toxic", Kind.SHARE, 1)
@@ -22,7 +24,7 @@ TAKEN = f"From a probability of {THRESHOLD} on a classifier takes a text for tox
 INTERVALS = (
     f"Intervals: 95 %, by a bootstrap over texts with {RESAMPLES:,} resamples, fewer on sets of more than "
     f"{RESAMPLED // RESAMPLES:,} texts. None is given where the texts of a class are too few, or all resamples give "
-    "the same."
+    "the same. Those of accuracy and false-positive rate, which are shares of texts, are Wilson's."
 )
 
 
@@ -32,33 +34,33 @@ def classifier_column(evaluated: Evaluated) -> Column:
 
 def auc_cell(scored: Scored) -> Cell:
     """The AUC with its interval."""
-    if scored.one_class:
-        return Undefined(scored.one_class)
-    return _estimate(scored.auc, scored.intervals["auc"])
+    return _estimate(scored.auc, scored.intervals["auc"], scored.one_class)
 
 
 def figure_cells(scored: Scored) -> dict[str, Cell]:
     """Every figure of a classifier on a test set, by its key."""
     probs, toxic = scored.results.probs, scored.results.toxic
     counts = metrics.at_threshold(probs, toxic)
-    nothing = f"No text of {scored.test_set.name} is labelled toxic or benign."
-    neither = f"No text of {scored.test_set.name} is toxic, and {scored.classifier} takes none for toxic."
-    none_benign = f"No text of {scored.test_set.name} is labelled benign."
-    figures: dict[str, tuple[float, str]] = {
-        "f1": (counts.f1, neither),
-        "accuracy": (counts.accuracy, nothing),
-        "calibration_error": (metrics.calibration_error(probs, toxic), nothing),
-        "false_positive_rate": (counts.false_positive_rate, none_benign),
+    figures = {
+        "f1": counts.f1,
+        "accuracy": counts.accuracy,
+        "calibration_error": metrics.calibration_error(probs, toxic),
+        "false_positive_rate": counts.false_positive_rate,
     }
+    of_one_class = {
+        "f1": f"No text of {scored.texts} is toxic, and {scored.classifier} takes none for toxic.",
+        "false_positive_rate": f"No text of {scored.texts} is labelled benign.",
+    }
+    why = of_one_class if scored.n else {}
     return {"auc": auc_cell(scored)} | {
-        key: _estimate(value, scored.intervals[key], why) for key, (value, why) in figures.items()
+        key: _estimate(value, scored.intervals[key], why.get(key, scored.one_class)) for key, value in figures.items()
     }
 
 
 def spread_cell(scored: Scored) -> Cell:
     """How far the false-positive rates of groups lie apart."""
     value = metrics.spread(group_rates(scored))
-    why = f"Fewer than two groups of {scored.test_set.name} have {metrics.LEAST} benign texts."
+    why = f"Fewer than two groups of {scored.texts} have {metrics.LEAST} benign texts."
     return _estimate(value, scored.intervals.get("spread", (math.nan, math.nan)), why)
 
 
@@ -73,11 +75,30 @@ def toxic_share(scored: Scored) -> Cell:
 
 
 def that_fit(evaluated: Evaluated, test_set: TestSet, most: int = MOST_SERIES) -> tuple[list[Scored], list[str]]:
-    """The classifiers that a figure has room for, those named last, and what is said of the others."""
-    there = evaluated.on(test_set)
+    """The classifiers with scores that a figure has room for, those named last, and what is said of the others."""
+    there = [scored for scored in evaluated.on(test_set) if scored.n]
     more = len(there) - most
     notes = [f"{more:,} more under “All figures”: there is room for {most}."] if more > 0 else []
-    return there[-most:], notes
+    return there[-most:], notes + on_left_out(evaluated.on(test_set))
+
+
+def on_left_out(scored: Iterable[Scored]) -> list[str]:
+    """How many texts no figure takes, since they lack a label or a score."""
+    scored = list(scored)
+    not_understood = {one.test_set.name: one.results.unlabelled for one in scored}
+    return [
+        *(
+            f"Left out: {counted(n, 'statement')} of {name} that nobody understood."
+            for name, n in not_understood.items()
+            if n
+        ),
+        *(
+            f"Left out: {counted(one.results.unscored, 'text')} of {one.test_set.name} that {one.classifier} has no "
+            "score of."
+            for one in scored
+            if one.results.unscored
+        ),
+    ]
 
 
 def counts_of(scored: Scored, chosen: np.ndarray) -> Counts:
@@ -85,7 +106,7 @@ def counts_of(scored: Scored, chosen: np.ndarray) -> Counts:
     return metrics.at_threshold(scored.results.probs[chosen], scored.results.toxic[chosen])
 
 
-def _estimate(value: float, interval: tuple[float, float], why: str = "") -> Cell:
+def _estimate(value: float, interval: tuple[float, float], why: str) -> Cell:
     if math.isnan(value):
         return Undefined(why)
     low, high = interval

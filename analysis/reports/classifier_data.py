@@ -1,7 +1,7 @@
 """What the report on classifiers rests on: finished evaluations with their scores, and who was trained on what."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,12 +12,12 @@ from analysis.evaluated import Results
 from analysis.models import (
     Evaluation,
     EvaluationSet,
-    EvaluationText,
     HumanvalSet,
     TrainedClassifier,
     TrainingPart,
     TrainingStatement,
 )
+from analysis.seen import careful, key_of, line_of_evaluation, seen_by
 from generation.models import Precision
 
 MOST_CLASSIFIERS, MOST_SETS = 8, 5
@@ -25,6 +25,7 @@ MOST_CLASSIFIERS, MOST_SETS = 8, 5
 RESAMPLES, LEAST_RESAMPLES, RESAMPLED = 1_000, 200, 10_000_000
 """Of a bootstrap: how many; how many at least, on sets so large that otherwise more texts than these were drawn."""
 LONGEST_NAME = 32
+AS_SCORED = ", as far as it is scored,"
 HUMANVAL = "humanval"
 CALLED = {
     "sbf": ("sbf", "socialbias", "social-bias"),
@@ -66,7 +67,8 @@ class Scored:
     """What a classifier made of a test set; ``trained`` is how it was trained, if that was here.
 
     ``seen`` and ``similar`` say how many texts of the set it, or what it was trained from, was trained on, and on how
-    many statements that are too similar to some; None: it was not trained here.
+    many statements that are too similar to some; None: it was not trained here. ``part`` names the part of the set that
+    it is about, if it is about one.
     """
 
     model: str
@@ -76,6 +78,12 @@ class Scored:
     trained: TrainedClassifier | None = None
     seen: int | None = None
     similar: int | None = None
+    part: str = ""
+
+    @property
+    def texts(self) -> str:
+        """What reasons call the texts."""
+        return self.part or (f"{self.test_set.name}{AS_SCORED}" if self.results.unscored else self.test_set.name)
 
     @property
     def classifier(self) -> str:
@@ -103,8 +111,13 @@ class Scored:
         if 0 < toxic < self.n:
             return ""
         if not self.n:
-            return f"No text of {self.test_set.name} is labelled toxic or benign."
-        return f"All labelled texts of {self.test_set.name} are {'toxic' if toxic else 'benign'}: AUC needs both."
+            return f"No text of {self.texts} is labelled toxic or benign."
+        return f"All labelled texts of {self.texts} are {'toxic' if toxic else 'benign'}: AUC needs both."
+
+    def only(self, chosen: np.ndarray, part: str) -> "Scored":
+        """What it made of some of the texts, ``(N,)`` of bool, and what they are called."""
+        part = f"{part}{AS_SCORED}" if self.results.unscored else part
+        return replace(self, results=self.results.only(chosen), part=part)
 
 
 @dataclass(frozen=True)
@@ -147,24 +160,35 @@ class Evaluated:
     def warnings(self) -> list[str]:
         """What must be said before any figure: who was tested on what it was trained on."""
         return [
-            f"Careful: {scored.classifier} was trained on {scored.seen:,} of the {scored.results.total:,} texts of "
-            f"{scored.test_set.name}. What it scores there says nothing of new texts."
+            careful(scored.classifier, scored.seen, scored.results.total, scored.test_set.name)
             for scored in self.scored
             if scored.seen
         ]
 
 
+def of_same_texts(scored: Sequence[Scored], who: str) -> list[Scored]:
+    """What classifiers made of those texts of a test set that all of them, which ``who`` says, have scored."""
+    results = [one.results for one in scored]
+    shared = evaluated.of_same_texts(results)
+    if shared == results:
+        return list(scored)
+    part = f"{scored[0].test_set.name}, as far as {who} scored it,"
+    return [replace(one, results=its, part=part) for one, its in zip(scored, shared, strict=True)]
+
+
 def read() -> Evaluated:
     """The newest finished evaluation of each classifier on each test set, within bounds."""
-    newest = sorted(evaluated.evaluations(), key=lambda one: (one.finished_at, one.pk), reverse=True)
+    newest = evaluated.evaluations()
     by_name = {one.name: one for one in TrainedClassifier.objects.finished()}
     models = _chosen_models(newest, by_name)
-    sets = [*dict.fromkeys(_key(one) for one in newest)]
-    kept = [one for one in newest if (one.model, one.precision) in models and _key(one) in sets[:MOST_SETS]]
+    sets = [*dict.fromkeys(key_of(one) for one in newest)]
+    kept = [one for one in newest if (one.model, one.precision) in models and key_of(one) in sets[:MOST_SETS]]
     order = {model: place for place, model in enumerate(models)}
     kept.sort(key=lambda one: order[one.model, one.precision])
-    seen = {model: _seen_by(line_of(model, by_name), kept) for model in {one.model for one in kept}}
-    scored = (_scored(one, by_name, seen[one.model]) for one in kept)
+    lines = {(one.model, one.reader_id): line_of_evaluation(one, by_name) for one in kept}
+    tested = {key_of(one) for one in kept}
+    seen = {reader: seen_by(line, tested) for reader, line in lines.items() if line}
+    scored = (_scored(one, by_name.get(one.model), seen.get((one.model, one.reader_id))) for one in kept)
     left_out = len({(one.model, one.precision) for one in newest}) - len(models)
     notes = [
         f"The {what} evaluated last are shown: {most}. {more:,} {'is' if more == 1 else 'are'} left out."
@@ -187,63 +211,29 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 12]}…{name[-11:]}"
 
 
-def _key(evaluation: Evaluation) -> tuple[int | None, int | None]:
-    return evaluation.humanval_set_id, evaluation.evaluation_set_id
-
-
-def _chosen_models(newest: Iterable[Evaluation], by_name: Mapping[str, TrainedClassifier]) -> list[tuple[str, str]]:
+def _chosen_models(newest: Sequence[Evaluation], by_name: Mapping[str, TrainedClassifier]) -> list[tuple[str, str]]:
     """Which classifiers are shown, each in a precision: those evaluated last, each with the one it was trained from.
 
     In the order of tables: those that were not trained here, then the others as they were trained.
     """
-    newest = list(newest)
     chosen: dict[tuple[str, str], None] = {}
     for one in newest:
         base = by_name[one.model].base if one.model in by_name else None
-        wanted = [(other.model, other.precision) for other in newest if other.model in (one.model, base)]
-        for model in [(one.model, one.precision), *(found for found in wanted if found[0] == base)]:
+        bases = [(other.model, other.precision) for other in newest if other.model == base]
+        for model in [(one.model, one.precision), *bases]:
             if len(chosen) < MOST_CLASSIFIERS:
                 chosen.setdefault(model)
     return sorted(chosen, key=lambda model: (by_name[model[0]].pk if model[0] in by_name else 0, model))
 
 
-def line_of(model: str, by_name: Mapping[str, TrainedClassifier]) -> list[TrainedClassifier]:
-    """The trained classifier of this name, the one it was trained from, and so on."""
-    line: list[TrainedClassifier] = []
-    while (trained := by_name.get(model)) and trained not in line:
-        line.append(trained)
-        model = trained.base
-    return line
-
-
 def _scored(
-    evaluation: Evaluation, by_name: Mapping[str, TrainedClassifier], seen: Mapping[tuple, tuple[int, int]]
+    evaluation: Evaluation, trained: TrainedClassifier | None, seen: Mapping[tuple, tuple[int, int]] | None
 ) -> Scored | None:
     results = evaluated.results_of(evaluation)
     if results is None:
         return None
-    trained = by_name.get(evaluation.model)
-    known = seen.get(_key(evaluation), (0, 0)) if trained else (None, None)
+    known = (None, None) if seen is None else seen.get(key_of(evaluation), (0, 0))
     return Scored(evaluation.model, evaluation.precision, TestSet(evaluation.test_set), results, trained, *known)
-
-
-def _seen_by(line: list[TrainedClassifier], kept: Iterable[Evaluation]) -> dict[tuple, tuple[int, int]]:
-    """By test set how many of its texts the classifiers of a line were trained on, and how many too similar ones."""
-    if not line:
-        return {}
-    sets = {_key(one) for one in kept}
-    learnt = TrainingStatement.objects.filter(classifier__in=line)
-    humanval = [own for own, _ in sets if own]
-    seen: dict[tuple, tuple[int, int]] = {}
-    for pk in humanval:
-        known = learnt.filter(generation__humanval__humanval_set=pk).values("generation").distinct().count()
-        similar = learnt.filter(generation__removed_for__humanval_set=pk).values("generation").distinct().count()
-        seen[pk, None] = known, similar
-    imported = [own for _, own in sets if own]
-    texts = EvaluationText.objects.filter(evaluation_set__in=imported, text__in=learnt.values("generation__text"))
-    for pk, known in texts.order_by().values_list("evaluation_set").annotate(Count("pk")) if imported else ():
-        seen[None, pk] = known, 0
-    return seen
 
 
 def trained_on(classifiers: Iterable[TrainedClassifier]) -> dict[int, dict[str, int]]:

@@ -15,6 +15,7 @@ from analysis.reports.classifier_cells import (
     N,
     classifier_column,
     figure_cells,
+    on_left_out,
     that_fit,
     toxic_share,
 )
@@ -75,6 +76,7 @@ def _figures(evaluated: Evaluated) -> Section:
             "from; then how many statements that are too similar to a HUMANVAL set. Empty: it was not trained here, "
             "and what it has learnt from is not known.",
             *_on_ambiguous(evaluated),
+            *on_left_out(evaluated.scored),
             *_on_embedded(evaluated),
             *evaluated.notes,
         ),
@@ -112,9 +114,9 @@ def _reliability(evaluated: Evaluated, test_set: TestSet) -> Section:
     bins = {scored.classifier: metrics.reliability(scored.results.probs, scored.results.toxic) for scored in shown}
     title = f"Calibration on {test_set.name}"
     says = "Of the texts that get a probability of 70 %, 70 % should be toxic: then the line follows the dotted one."
-    if not any(bins.values()):
-        missing = f"No text of {test_set.name} is labelled toxic or benign."
-        return Section(f"reliability-{test_set.key}", title, says, missing=missing)
+    if not shown:
+        missing = evaluated.on(test_set)[0].one_class
+        return Section(f"reliability-{test_set.key}", title, says, notes=tuple(notes), missing=missing)
     rows = [
         {
             "classifier": classifier,
@@ -136,7 +138,7 @@ def _reliability(evaluated: Evaluated, test_set: TestSet) -> Section:
         f"reliability-{test_set.key}",
         title,
         says,
-        {"texts": shown[0].n},
+        {"texts": max(scored.n for scored in shown)},
         Table((classifier_column(evaluated), *BINS), tuple(rows)),
         charts.reliability(series),
         notes=("Above the dotted line probabilities are too low, below it they are too high.", WILSON, *notes),

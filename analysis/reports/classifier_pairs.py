@@ -9,8 +9,8 @@ from analysis.comparable import ALPHA
 from analysis.comparison import DELONG, CannotCompare, Difference
 from analysis.reports import charts
 from analysis.reports.cells import correct, difference_cells, difference_columns, test_notes
-from analysis.reports.classifier_cells import TEST_SET, N, auc_cell
-from analysis.reports.classifier_data import Evaluated, Scored, TestSet
+from analysis.reports.classifier_cells import TEST_SET, N, auc_cell, on_left_out
+from analysis.reports.classifier_data import Evaluated, Scored, TestSet, of_same_texts
 from analysis.reports.frame import Cell, Column, Estimate, Kind, Section, Table
 from analysis.reports.validated import counted
 
@@ -22,12 +22,16 @@ SAYS = (
     "Two classifiers on the same texts, by their AUC: first what training changed, after less before, then others "
     "against each other."
 )
+ONE_TEXT = "Only one text of a class is there: how much its rank varies is not known. A test needs two of each."
+ALIKE = "Both rank every toxic text against every benign one alike: there is nothing to test."
+SAME = "The difference is the same for every text, which leaves no variation that a test could rest on."
 COLUMNS = (
     N,
     Column("first_auc", "AUC of the first", Kind.NUMBER, 3),
     Column("second_auc", "AUC of the second", Kind.NUMBER, 3),
     *difference_columns("First minus second", digits=3),
 )
+INTERVALS = "Intervals: 95 %, of one comparison each, as p is; p (Holm) is corrected."
 AFTER, OTHERS = "after and before", "two classifiers"
 
 
@@ -55,7 +59,9 @@ def section(evaluated: Evaluated) -> Section:
             *test_notes(rows),
             "A positive difference: the first tells toxic texts better. On many texts a difference that is too small "
             "to matter is significant, too: look at its size.",
+            INTERVALS,
             *_on_left_out(left_out),
+            *on_left_out(evaluated.scored),
             *evaluated.notes,
         ),
     )
@@ -77,6 +83,7 @@ def _pairs(evaluated: Evaluated, test_set: TestSet) -> Iterator[tuple[str, Score
 
 
 def _row(test_set: TestSet, pair: str, first: Scored, second: Scored) -> dict[str, Cell]:
+    first, second = of_same_texts([first, second], "both have")
     return {
         "test_set": test_set.name,
         "pair": pair,
@@ -93,12 +100,10 @@ def _compared(first: Scored, second: Scored) -> Difference:
     """The AUC of the first minus that of the second. Raises ``CannotCompare``."""
     if first.one_class:
         raise CannotCompare(first.one_class)
-    found = metrics.delong(first.results.probs, second.results.probs, first.results.toxic)
+    toxic = first.results.toxic
+    found = metrics.delong(first.results.probs, second.results.probs, toxic)
     if math.isnan(found.p):
-        raise CannotCompare(
-            "Both rank every toxic text against every benign one alike, or a class has one text: there is nothing to "
-            "test."
-        )
+        raise CannotCompare(ONE_TEXT if min(toxic.sum(), (~toxic).sum()) < 2 else SAME if found.difference else ALIKE)
     return Difference(found.difference, found.low, found.high, found.p, DELONG)
 
 

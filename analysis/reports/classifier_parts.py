@@ -18,10 +18,11 @@ from analysis.reports.classifier_cells import (
     counts_of,
     figure_cells,
     group_rates,
+    on_left_out,
     spread_cell,
     that_fit,
 )
-from analysis.reports.classifier_data import Evaluated, Scored, TestSet
+from analysis.reports.classifier_data import Evaluated, Scored, TestSet, of_same_texts
 from analysis.reports.frame import Cell, Column, Kind, Section, Table
 from analysis.reports.validated import counted, told_apart
 from generation.models import TargetGroup
@@ -53,36 +54,37 @@ SPREADS = (
     Column("highest", "Highest"),
     Column("spread", "Spread", Kind.POINTS, 1),
 )
+NONE_SHARED = "These classifiers have scored no text in common"
+SAME_TEXTS = "Of texts that some of these classifiers have no score of, none has a part in this table."
 CONCERN = "The paper's concern: that a text is taken for toxic because it mentions a minority."
 
 
 def _spreads(evaluated: Evaluated) -> Section:
     title, says = "False alarms by group", f"How far the false-positive rates of groups lie apart. {CONCERN}"
-    rows = [
-        _row_of_spread(scored, _names(test_set))
-        for test_set in evaluated.test_sets
-        for scored in evaluated.on(test_set)
-        if any(scored.results.groups)
+    shown = [
+        scored for test_set in evaluated.test_sets for scored in evaluated.on(test_set) if any(scored.results.groups)
     ]
-    if not rows:
+    if not shown:
         missing = "No test set says whom its texts are about. Give the column with --group when you import one."
         return Section("spreads", title, says, missing=missing)
     return Section(
         "spreads",
         title,
         says,
-        {"evaluations": len(rows)},
-        Table((TEST_SET, classifier_column(evaluated), *SPREADS), tuple(rows)),
+        {"evaluations": len(shown)},
+        Table((TEST_SET, classifier_column(evaluated), *SPREADS), tuple(map(_row_of_spread, shown))),
         notes=(
             f"The spread is the largest false-positive rate less the smallest, of groups with {metrics.LEAST} benign "
             "texts or more: chance alone would part smaller ones.",
             TAKEN,
             INTERVALS,
+            *on_left_out(shown),
         ),
     )
 
 
-def _row_of_spread(scored: Scored, names: Mapping[str, str]) -> dict[str, Cell]:
+def _row_of_spread(scored: Scored) -> dict[str, Cell]:
+    names = _names(scored.test_set)
     rates = {group: rate.rate for group, rate in group_rates(scored).items() if rate.n >= metrics.LEAST}
     row: dict[str, Cell] = {
         "test_set": scored.test_set.name,
@@ -98,17 +100,21 @@ def _row_of_spread(scored: Scored, names: Mapping[str, str]) -> dict[str, Cell]:
 
 
 def _groups(evaluated: Evaluated, test_set: TestSet) -> Section:
-    shown, notes = that_fit(evaluated, test_set)
+    shown, notes = _that_fit(evaluated, test_set)
     groups, benign = shown[0].results.groups, ~shown[0].results.toxic
     parts = {name: chosen & benign for name, chosen in _parts(groups, _names(test_set)).items()}
     rows = [_row(name, shown, chosen, _false_alarms) for name, chosen in parts.items()]
+    key, title = f"groups-{test_set.key}", f"False-positive rate by group on {test_set.name}"
+    says = f"The share of benign texts about a group that are taken for toxic. {CONCERN}"
+    if not rows:
+        return Section(key, title, says, notes=tuple(notes), missing=f"{NONE_SHARED} that is about a group.")
     columns = _of_classifiers(evaluated, shown)
     most = sorted(rows, key=lambda row: -int(row["n"]))[:IN_FIGURE]
     drawn = [row for row in rows if row in most]
     return Section(
-        f"groups-{test_set.key}",
-        f"False-positive rate by group on {test_set.name}",
-        f"The share of benign texts about a group that are taken for toxic. {CONCERN}",
+        key,
+        title,
+        says,
         {"benign texts": sum(int(row["n"]) for row in rows)},
         Table((Column("part", "Group"), Column("n", "Benign texts (n)", Kind.COUNT), *columns), tuple(rows)),
         charts.points(
@@ -134,14 +140,20 @@ def _on_drawn(rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column]) -> 
 
 
 def _functionalities(evaluated: Evaluated, test_set: TestSet) -> Section:
-    shown, notes = that_fit(evaluated, test_set)
+    shown, notes = _that_fit(evaluated, test_set)
     values = shown[0].results.functionalities
     rows = [_row(name, shown, chosen, _right) for name, chosen in _parts(values, {}).items()]
+    key, title = f"functionalities-{test_set.key}", f"Functionalities of {test_set.name}"
+    says = "The share of texts that are told rightly, by what they test."
+    if not rows:
+        return Section(
+            key, title, says, notes=tuple(notes), missing=f"{NONE_SHARED} of which the set says what it tests."
+        )
     columns = _of_classifiers(evaluated, shown)
     return Section(
-        f"functionalities-{test_set.key}",
-        f"Functionalities of {test_set.name}",
-        "The share of texts that are told rightly, by what they test.",
+        key,
+        title,
+        says,
         {"texts": sum(int(row["n"]) for row in rows)},
         Table((Column("part", "Functionality"), N, *columns), tuple(rows)),
         charts.heatmap(
@@ -152,6 +164,13 @@ def _functionalities(evaluated: Evaluated, test_set: TestSet) -> Section:
         ),
         notes=(TAKEN, WILSON, *notes, *_on_parts(values, "functionalities")),
     )
+
+
+def _that_fit(evaluated: Evaluated, test_set: TestSet) -> tuple[list[Scored], list[str]]:
+    """Those that there is room for, on the texts that all of them have scored: what a row has is of the same texts."""
+    found, notes = that_fit(evaluated, test_set)
+    shown = of_same_texts(found, "all have")
+    return shown, notes if shown == found else [*notes, SAME_TEXTS]
 
 
 def _of_classifiers(evaluated: Evaluated, shown: Sequence[Scored]) -> list[Column]:

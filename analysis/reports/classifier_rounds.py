@@ -12,9 +12,10 @@ from analysis.models import TrainedClassifier, TrainingStatement
 from analysis.reports import charts
 from analysis.reports.by_method import in_words
 from analysis.reports.cells import share_cell
-from analysis.reports.classifier_data import line_of, shortened
+from analysis.reports.classifier_data import shortened
 from analysis.reports.frame import Cell, Column, Estimate, Kind, Section, Table
 from analysis.reports.validated import NO_BREAK, counted
+from analysis.seen import line_of
 from generation.models import Generation, GenerationRun, Label, Method, ReaderKind, RunMethod, TextReader
 
 MOST_ROUNDS = 10

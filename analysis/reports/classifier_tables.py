@@ -8,8 +8,8 @@ import numpy as np
 from analysis.models import LabelSource, TrainedClassifier, TrainingKind, TrainingMethods
 from analysis.reports import charts, paper_tables
 from analysis.reports.cells import share_cell
-from analysis.reports.classifier_cells import CLASSIFIER, INTERVALS, TEST_SET, auc_cell, in_words
-from analysis.reports.classifier_data import HUMANVAL, Evaluated, Scored, TestSet, shortened, trained_on
+from analysis.reports.classifier_cells import CLASSIFIER, INTERVALS, TEST_SET, auc_cell, in_words, on_left_out
+from analysis.reports.classifier_data import Evaluated, Scored, TestSet, shortened, trained_on
 from analysis.reports.frame import Cell, Column, Estimate, Kind, Section, Table, Undefined
 from generation.models import Method
 
@@ -86,7 +86,7 @@ def _table_4(evaluated: Evaluated) -> Section:
         paper="Table 4",
         notes=(
             "AUC: the chance that a toxic text gets a higher probability than a benign one; 0.5 is guessing.",
-            *_notes(evaluated, rows),
+            *_notes(evaluated, rows, evaluated.test_sets),
         ),
     )
 
@@ -162,13 +162,14 @@ def _chart(evaluated: Evaluated, rows: Sequence[Mapping[str, Cell]]) -> charts.C
     )
 
 
-def _notes(evaluated: Evaluated, rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
+def _notes(evaluated: Evaluated, rows: Iterable[Mapping[str, Cell]], test_sets: Iterable[TestSet]) -> Iterator[str]:
     yield INTERVALS
     if evaluated.trained:
         yield SAME_SIZE
         yield NEWEST
     if any(str(row["classifier"]).endswith(IN_PAPER) for row in rows):
         yield OF_PAPER
+    yield from on_left_out(scored for test_set in test_sets for scored in evaluated.on(test_set))
     yield from evaluated.notes
 
 
@@ -184,7 +185,7 @@ def _table_7(evaluated: Evaluated) -> Section:
         return Section("table-7", title, says, paper="Table 7", missing=missing)
     rows: list[dict[str, Cell]] = []
     for test_set in sets:
-        there = {method for scored in evaluated.on(test_set)[:1] for method in scored.results.methods}
+        there = {method for scored in evaluated.on(test_set) for method in scored.results.methods}
         for method, label in SUBSETS.items():
             if method in METHODS or method in there:
                 name = f"{test_set.name}, {label}"
@@ -201,24 +202,14 @@ def _table_7(evaluated: Evaluated) -> Section:
         notes=(
             "The paper: without training a classifier does worse on what ALICE wrote, since ALICE searched for what "
             "deceives it.",
-            *_notes(evaluated, rows),
+            *_notes(evaluated, rows, sets),
         ),
     )
 
 
-@dataclass(frozen=True)
-class Subset:
-    """A part of a test set, as reasons call it."""
-
-    name: str
-    key: str = ""
-    is_humanval: bool = True
-    paper: str = HUMANVAL
-
-
 def _part(scored: Scored, method: str, name: str) -> Scored:
     chosen = np.array([its == method for its in scored.results.methods], dtype=bool)
-    return replace(scored, test_set=Subset(name), results=scored.results.only(chosen))  # type: ignore[arg-type]
+    return scored.only(chosen, name)
 
 
 # --- What they were trained on --------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from analysis.training.pooling import LABELS, freeze_mean_pooling, tokenizer_of, with_mean_pooling
+from analysis.training.batches import padded, tokenise
+from analysis.training.pooling import LABELS, freeze_mean_pooling, make_learnable, tokenizer_of, with_mean_pooling
 from generation.classifiers import (
     EMBEDDED_ENCODER,
     ClassifierUnavailable,
@@ -19,6 +20,7 @@ from generation.classifiers import (
 from generation.model_files import revision_of, why_not_loaded
 
 HEAD_SPREAD = 0.02  # of the weights of a new head, as BERT has it
+MOST_TRIED = 1024  # tokens of a text that is read before training, to see whether the model can
 
 
 @dataclass(frozen=True)
@@ -71,21 +73,22 @@ def _loaded(name: str, seed: int, allow_downloads: bool) -> Base:
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     source, _, label = name.partition("#")
-    where: dict[str, Any] = {"pretrained_model_name_or_path": source, "local_files_only": not allow_downloads}
-    config = AutoConfig.from_pretrained(**where)
-    tokenizer = AutoTokenizer.from_pretrained(**where)
+    where: dict[str, Any] = {"local_files_only": not allow_downloads, "trust_remote_code": False}
+    config = AutoConfig.from_pretrained(source, **where)
+    tokenizer = AutoTokenizer.from_pretrained(source, **where)
     if tokenizer.pad_token_id is None:
         raise ClassifierUnavailable(
             f"The model {source!r} has no token that fills up shorter texts, so it cannot be trained on several at "
             "once. Choose a model of BERT's or RoBERTa's family."
         )
-    tokenizer.model_max_length = longest(config, tokenizer)
     revision = revision_of(source, config)
     labels = dict(config.id2label)
     if label:
         toxic_label(source, labels, label)  # before the weights, which take a while
+        if why := _why_not_two(config):
+            raise NoToxicLabel(f"The model {source!r} will get a new head, since {why}. Leave out #{label}.")
     model, report = AutoModelForSequenceClassification.from_pretrained(
-        **where, dtype=torch.float32, output_loading_info=True
+        source, **where, dtype=torch.float32, output_loading_info=True
     )
     missing = sorted(report["missing_keys"])
     if label and missing:
@@ -104,18 +107,46 @@ def _loaded(name: str, seed: int, allow_downloads: bool) -> Base:
     model.config.id2label = dict(LABELS)
     model.config.label2id = {name: number for number, name in LABELS.items()}
     model.config.problem_type = "single_label_classification"
-    freeze_mean_pooling(model)
-    return Base(name, model.eval(), tokenizer, revision, (note,))
+    if freeze_mean_pooling(model):
+        make_learnable(model)
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = tokenizer.pad_token_id
+    tokenizer.model_max_length = longest(model, tokenizer)
+    _try(model.eval(), tokenizer, source)
+    return Base(name, model, tokenizer, revision, (note,))
+
+
+@torch.no_grad()
+def _try(model: Any, tokenizer: Any, source: str) -> None:
+    """Refuse a model that cannot read a text of as many tokens as it says next to a short one."""
+    most = min(tokenizer.model_max_length, MOST_TRIED)
+    ids, mask = padded(tokenise(tokenizer, ["one " * most, "one"], longest=most), tokenizer.pad_token_id)
+    try:
+        model(input_ids=ids, attention_mask=mask)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # of any kind: foreign code
+        raise ClassifierUnavailable(
+            f"The model {source!r} cannot read a text of {ids.shape[1]} tokens next to a short one, though it says so. "
+            "Correct model_max_length or the padding token in its tokenizer_config.json, or choose a model of BERT's "
+            f"or RoBERTa's family. ({why_not_loaded(error)})"
+        ) from error
 
 
 def _why_no_head_to_keep(source: str, config: Any, label: str) -> str:
-    if config.num_labels != 2 or config.problem_type == "multi_label_classification":
-        return f"its labels are not two of which one is right: {', '.join(config.id2label.values())}"
+    if why := _why_not_two(config):
+        return why
     try:
         toxic_label(source, config.id2label, label)
     except NoToxicLabel:
         names = ", ".join(config.id2label.values())
         return f"which of its labels means toxic cannot be told from their names ({names}; write #LABEL after its name)"
+    return ""
+
+
+def _why_not_two(config: Any) -> str:
+    if config.num_labels != 2 or config.problem_type == "multi_label_classification":
+        return f"its labels are not two of which one is right: {', '.join(config.id2label.values())}"
     return ""
 
 

@@ -1,7 +1,9 @@
 """Texts as tokens, in batches of about the same length that a seed decides."""
 
 import hashlib
+from array import array
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -11,14 +13,15 @@ POOL = 32  # batches; within so many texts of the shuffled order those of like l
 TEXTS_A_CALL = 10_000
 
 
-def tokenise(tokenizer: Any, texts: Sequence[str], *, longest: int) -> list[list[int]]:
-    """The tokens of each text, ``longest`` at most."""
+def tokenise(tokenizer: Any, texts: Sequence[str], *, longest: int) -> "list[array[int]]":
+    """The tokens of each text, ``longest`` at most, in 32 bits each."""
     longest = min(longest, tokenizer.model_max_length)
-    rows: list[list[int]] = []
+    rows: list[array[int]] = []
     for start in range(0, len(texts), TEXTS_A_CALL):
         part = list(texts[start : start + TEXTS_A_CALL])
-        rows += tokenizer(part, truncation=True, max_length=longest)["input_ids"]
-    return [row or [tokenizer.pad_token_id] for row in rows]  # no model reads a text of no tokens
+        ids = tokenizer(part, truncation=True, max_length=longest)["input_ids"]
+        rows += [array("i", row or [tokenizer.pad_token_id]) for row in ids]  # no model reads a text of no tokens
+    return rows
 
 
 def of_epoch(lengths: Sequence[int], *, size: int, seed: int) -> list[list[int]]:
@@ -40,10 +43,11 @@ def of_epoch(lengths: Sequence[int], *, size: int, seed: int) -> list[list[int]]
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
     """(B, T) tokens of rows, filled up on the right, and their (B, T) mask."""
-    longest = max(map(len, rows))
-    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
-    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
-    return ids, mask
+    lengths = torch.tensor([len(row) for row in rows])
+    mask = torch.arange(int(lengths.max())) < lengths[:, None]
+    ids = torch.full(mask.shape, pad)
+    ids[mask] = torch.tensor(list(chain.from_iterable(rows)))
+    return ids, mask.long()
 
 
 def seed_of(seed: int, *what: object) -> int:

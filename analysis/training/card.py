@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from analysis.training.outcomes import Scores
 
@@ -44,6 +45,8 @@ class Facts:
     notes: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     base_license: str = ""
+    set_apart: str = ""
+    """What was kept out of the training, for testing."""
 
 
 def card(facts: Facts) -> str:
@@ -78,7 +81,7 @@ def _body(facts: Facts) -> Iterator[str]:
     yield from (f"- {limit}" for limit in LIMITS)
     yield "\n## Licence\n"
     yield (
-        f"The weights began as those of {_cell(facts.base)}"
+        f"The weights began as those of {_cell(_told(facts.base))}"
         + (f", under {_cell(facts.base_license)}" if facts.base_license else "")
         + ". Its licence holds for them: read it before you pass them on.\n"
     )
@@ -88,7 +91,7 @@ def _training(facts: Facts) -> Iterator[str]:
     yield "## How it was trained\n"
     told = {
         "what was trained": facts.kind,
-        "base": f"{facts.base} ({facts.base_revision})" if facts.base_revision else facts.base,
+        "base": f"{_told(facts.base)} ({facts.base_revision})" if facts.base_revision else _told(facts.base),
         "labels": facts.labels,
         "methods": facts.methods,
         "seed": facts.seed,
@@ -122,7 +125,8 @@ def _data(facts: Facts) -> Iterator[str]:
         yield "Left out:\n"
         yield from (f"- {_cell(reason)}: {number:,}" for reason, number in facts.left_out.items())
         yield ""
-    yield f"{NEVER_TRAINED_ON}\n"
+    if facts.set_apart:
+        yield f"{facts.set_apart}\n"
 
 
 def _scores(facts: Facts) -> Iterator[str]:
@@ -137,6 +141,17 @@ def _scores(facts: Facts) -> Iterator[str]:
     yield ""
 
 
+def _told(base: str) -> str:
+    """A base as a reader elsewhere knows it: of a folder on this machine its name alone.
+
+    >>> _told("/home/ann/models/rain-bert#toxic"), _told("facebook/roberta-hate-speech")
+    ('rain-bert#toxic', 'facebook/roberta-hate-speech')
+    """
+    path, mark, label = base.partition("#")
+    is_path = path.startswith(("/", ".", "~")) or path.count("/") > 1 or Path(path).is_dir()
+    return Path(path).name + mark + label if is_path else base
+
+
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
@@ -149,10 +164,6 @@ INTENDED_USE = (
     "Research on detection: measuring how far machine-generated, implicitly toxic text is found, and which groups are "
     "wrongly taken for being attacked. It is not meant to decide about people, such as whose words are removed or who "
     "is banned, nor to be the only judge of any text."
-)
-NEVER_TRAINED_ON = (
-    "Statements of the HUMANVAL test sets, and all whose embedding has a cosine similarity above 0.7 with one of "
-    "them, are never trained on."
 )
 LIMITS = (
     "It learned from short machine-written statements about some groups in English; of other texts, languages and "

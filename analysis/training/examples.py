@@ -1,6 +1,7 @@
 """Texts with labels to train on. Without torch."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_OF_A_CLASS = 2
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,12 @@ class Examples:
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=bool))
             if getattr(self, name).shape != (len(self.texts),):
                 raise ValueError(f"{len(self.texts)} texts and {len(getattr(self, name))} values of {name}.")
+        for number, text in enumerate(self.texts, 1):
+            if _HALF.search(text):
+                raise ValueError(
+                    f"Text {number} of {len(self.texts)} has half of a character (a lone surrogate), which no "
+                    "tokenizer reads. Mend it or leave it out."
+                )
 
     def digest(self) -> str:
         """SHA-256 of texts, labels and parts, in their order."""

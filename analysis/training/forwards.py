@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -10,19 +10,26 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from analysis.training.batches import padded
-from analysis.training.outcomes import Scores, TrainingFailed
+from analysis.training.outcomes import Diverged, Scores
 from generation import heads
 from generation.devices import OutOfMemory
 
 TOKENS_A_FORWARD = 8192  # where nothing is learned
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-SAID_BY_THE_CPU = ("can't allocate memory", "not enough memory")
+SAID_OF_MEMORY = (
+    "can't allocate memory",
+    "not enough memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+"""What errors that are no ``OutOfMemoryError`` say, in the words of torch and of CUDA's libraries."""
 
 
 class Forwards:
-    """Runs a model on rows of tokens, ``at_once`` of them or less.
+    """Runs a model on rows of tokens: learns from ``at_once`` or less, and reads ``read_at_once`` without learning.
 
-    That is halved each time that the memory is too small.
+    Each is halved each time that the memory is too small for it.
     """
 
     def __init__(
@@ -42,7 +49,7 @@ class Forwards:
         self.device = device
         self.dtype = PRECISIONS[precision]
         self.class_weights = torch.tensor(class_weights)
-        self.at_once = at_once
+        self.at_once = self.read_at_once = at_once
         self.notes: list[str] = []
 
     def learn(self, rows: Sequence[Sequence[int]], toxic: Tensor, *, seed: int) -> float:
@@ -55,7 +62,7 @@ class Forwards:
             try:
                 return self._learn(rows, toxic, seed)
             except (RuntimeError, MemoryError) as error:
-                self._halve(error, len(rows))
+                self.at_once = self._half(error, min(len(rows), self.at_once), "")
             # Here, where the error no longer holds on to the tensors of the attempt.
             self.model.zero_grad(set_to_none=True)
             _empty(self.device)
@@ -79,24 +86,24 @@ class Forwards:
         done: list[Tensor] = []
         start = 0
         while start < len(order):
-            size = self._fitting([len(rows[place]) for place in order[start : start + self.at_once]])
+            size = self._fitting([len(rows[place]) for place in order[start : start + self.read_at_once]])
             try:
                 done.append(self._logits([rows[place] for place in order[start : start + size]]).cpu())
                 start += size
                 continue
             except (RuntimeError, MemoryError) as error:
-                self._halve(error, size)
+                self.read_at_once = self._half(error, size, ", where nothing was learned")
             _empty(self.device)
         logits = torch.empty(len(rows), 2)
         logits[order] = torch.cat(done)
         return logits
 
     def score(self, rows: Sequence[Sequence[int]], toxic: Tensor) -> Scores:
-        """The mean loss and the AUC on (N,) bool ``toxic``. Raises ``TrainingFailed`` if there are none any more."""
+        """The mean loss and the AUC on (N,) bool ``toxic``. Raises ``Diverged`` if there are none any more."""
         logits = self.logits(rows)
         loss = float(self._losses(logits, toxic).mean())
         if not math.isfinite(loss):
-            raise TrainingFailed(NO_NUMBER.format(where="on the validation texts"))
+            raise Diverged(NO_NUMBER.format(where="on the validation texts"))
         return Scores(loss=loss, auc=heads.auc((logits[:, 1] - logits[:, 0]).double(), toxic))
 
     def _logits(self, rows: Sequence[Sequence[int]]) -> Tensor:
@@ -119,31 +126,47 @@ class Forwards:
             len(lengths),
         )
 
-    def _halve(self, error: RuntimeError | MemoryError, size: int) -> None:
-        if not _is_out_of_memory(error):
+    def _half(self, error: RuntimeError | MemoryError, tried: int, where: str) -> int:
+        """How many to try after so many were too many."""
+        if not is_out_of_memory(error):
             raise error
-        tried = min(size, self.at_once)
         if tried == 1:
-            raise OutOfMemory(
-                "The device has too little memory to train on even one text at a time. Use a smaller model, a smaller "
-                "longest, bfloat16, or a device with more memory that nobody else uses."
-            ) from error
-        self.at_once = tried // 2
+            raise OutOfMemory(TOO_LITTLE_MEMORY) from error
         self.notes.append(
-            f"The memory was too small for {tried} texts at once, so they were taken {self.at_once} at a time; "
+            f"The memory was too small for {tried} texts at once{where}, so they were taken {tried // 2} at a time; "
             "a batch is as large as before."
         )
+        return tried // 2
 
 
 NO_NUMBER = (
     "The loss {where} is no number any more: training diverged. Use a smaller learning rate, a longer warm-up, or "
     "float32."
 )
+NO_NUMBER_AT_ALL = (
+    "The model {name} makes no numbers of the validation texts, before any training: its own weights are damaged, or "
+    "nothing for {precision}. Choose another model, or float32."
+)
+TOO_LITTLE_MEMORY = (
+    "The device has too little memory to train on even one text at a time. Use a smaller model, a smaller longest, "
+    "bfloat16, or a device with more memory that nobody else uses."
+)
 
 
-def _is_out_of_memory(error: RuntimeError | MemoryError) -> bool:
+@contextlib.contextmanager
+def memory_in_words() -> Iterator[None]:
+    """Raises ``OutOfMemory`` for what torch raises of it."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if is_out_of_memory(error):
+            raise OutOfMemory(TOO_LITTLE_MEMORY) from error
+        raise
+
+
+def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(
-        said in str(error) for said in SAID_BY_THE_CPU
+        said in str(error) for said in SAID_OF_MEMORY
     )
 
 

@@ -20,8 +20,9 @@ from torch import Tensor
 from analysis.training import batches, checkpoints
 from analysis.training.bases import Base
 from analysis.training.examples import Examples, check
-from analysis.training.forwards import NO_NUMBER, Forwards
+from analysis.training.forwards import NO_NUMBER, NO_NUMBER_AT_ALL, Forwards, memory_in_words
 from analysis.training.outcomes import (
+    Diverged,
     OnPoint,
     OnStep,
     Paused,
@@ -55,8 +56,9 @@ def fine_tune(
     """Return ``base`` trained on ``examples``, with the weights that had the best AUC on the validation texts.
 
     Goes on from what is in the folder ``checkpoint``, and then tells all points of the curve again. Of equal AUCs the
-    one with the smaller loss counts as better; the model before training takes part. Raises ``ValueError`` for
-    examples of one class, ``Paused``, ``OtherTraining``, ``TrainingFailed`` and ``OutOfMemory``.
+    one with the smaller loss counts as better; the model before training takes part. A training that diverges after it
+    made something better ends there. Raises ``ValueError`` for examples of one class, ``Paused``, ``OtherTraining``,
+    ``TrainingFailed`` and ``OutOfMemory``.
     """
     check(examples)
     cuda = [device] if device.type == "cuda" else []
@@ -75,6 +77,7 @@ class _Progress:
     loss: float = 0.0  # over the texts since the last point
     texts: int = 0
     at_once: int = 0
+    read_at_once: int = 0
     curve: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -113,7 +116,7 @@ class _Training:
         )
         self.steps_an_epoch = math.ceil(len(self.rows) / parameters.batch_size)
         self.steps = parameters.epochs * self.steps_an_epoch
-        self.progress = _Progress(at_once=parameters.batch_size)
+        self.progress = _Progress(at_once=parameters.batch_size, read_at_once=parameters.batch_size)
         self.best: dict[str, Tensor] = {}
         self.of = {
             "model": f"{base.name}, {base.revision}, {_shape_of(self.model)}",
@@ -128,20 +131,40 @@ class _Training:
         for point in self.progress.curve:
             on_point(Point(**point))
         if not self.progress.curve:
-            on_point(self._evaluate())
+            on_point(self._first_point())
+        try:
+            self._learn(folder, on_point, on_step, should_pause)
+        except Diverged as diverged:
+            if not self.progress.best_step:
+                raise
+            return self._finished(f"{diverged} The weights are those of step {self.progress.best_step}, the best.")
+        return self._finished()
+
+    def _learn(self, folder: Path, on_point: OnPoint, on_step: OnStep, should_pause: ShouldPause) -> None:
         kept_at = time.monotonic()
-        while self.progress.step < self.steps and self.progress.stale < self.parameters.patience:
+        while self._goes_on():
             self._step()
             if evaluated := self._is_evaluated(self.progress.step):
                 on_point(self._evaluate())
             on_step(self.progress.step, self.steps)
             pause = should_pause()
+            if not self._goes_on():
+                return
             if evaluated or pause or time.monotonic() - kept_at > SECONDS_BETWEEN_CHECKPOINTS:
                 self._keep(folder)
                 kept_at = time.monotonic()
-            if pause and self.progress.step < self.steps:
+            if pause:
                 raise Paused
-        return self._finished()
+
+    def _goes_on(self) -> bool:
+        return self.progress.step < self.steps and self.progress.stale < self.parameters.patience
+
+    def _first_point(self) -> Point:
+        try:
+            return self._evaluate()
+        except Diverged as error:
+            precision = self.of["precision"]
+            raise TrainingFailed(NO_NUMBER_AT_ALL.format(name=self.base.name, precision=precision)) from error
 
     def _step(self) -> None:
         step = self.progress.step
@@ -154,8 +177,9 @@ class _Training:
         )
         size = torch.nn.utils.clip_grad_norm_(self.model.parameters(), LONGEST_GRADIENT)
         if not (math.isfinite(loss) and math.isfinite(float(size))):
-            raise TrainingFailed(NO_NUMBER.format(where=f"at step {step + 1}"))
-        self.optimizer.step()
+            raise Diverged(NO_NUMBER.format(where=f"at step {step + 1}"))
+        with memory_in_words():  # its state is as large as the model twice, however few texts are taken
+            self.optimizer.step()
         self.progress.step += 1
         self.progress.loss += loss * len(batch)
         self.progress.texts += len(batch)
@@ -191,30 +215,34 @@ class _Training:
         return point
 
     def _keep(self, folder: Path) -> None:
-        self.progress.at_once, self.progress.notes = self.forwards.at_once, list(self.forwards.notes)
+        progress, forwards = self.progress, self.forwards
+        progress.at_once, progress.read_at_once = forwards.at_once, forwards.read_at_once
+        progress.notes = list(forwards.notes)
         state = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "best": self.best,
-            "progress": asdict(self.progress),
+            "best": {} if progress.best_step == progress.step else self.best,  # else it would be there twice
+            "progress": asdict(progress),
         }
-        checkpoints.write(folder, state, of=self.of)
+        forwards.notes += [note for note in checkpoints.write(folder, state, of=self.of) if note not in forwards.notes]
 
     def _resume(self, folder: Path) -> None:
         state, notes = checkpoints.read(folder, of=self.of)
         if state is not None:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
-            self.best = state["best"]
+            self.best = state["best"] or state["model"]
             self.progress = _Progress(**state["progress"])
-            self.forwards.at_once = self.progress.at_once
+            self.forwards.at_once, self.forwards.read_at_once = self.progress.at_once, self.progress.read_at_once
         self.forwards.notes = [*self.progress.notes, *notes]
 
-    def _finished(self) -> Trained:
+    def _finished(self, why_early: str = "") -> Trained:
         progress = self.progress
         self.model.load_state_dict(self.best)
         notes = [*self.base.notes, *self.forwards.notes]
-        if not progress.best_step:
+        if why_early:
+            notes.append(why_early)
+        elif not progress.best_step:
             notes.append("Training made nothing better on the validation texts: the weights are those before it.")
         elif progress.step < self.steps:
             notes.append(

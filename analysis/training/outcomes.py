@@ -51,6 +51,10 @@ class TrainingFailed(RuntimeError):
     """Training cannot go on; the message says why and what to do."""
 
 
+class Diverged(TrainingFailed):
+    """The loss is no number any more."""
+
+
 class OtherTraining(TrainingFailed):
     """The checkpoint is of another model, other data, parameters or another seed."""
 

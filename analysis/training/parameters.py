@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from generation.parameters import check_count
 
 MOST_TOKENS = 8192
+MOST = {"epochs": 1000, "batch_size": 4096, "patience": 1000, "evaluations_an_epoch": 1000}
+SHOWN = 60  # characters of a value that is wrong
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class FineTuningParameters:
     validation_share: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience", "evaluations_an_epoch"):
-            check_count(name, getattr(self, name))
+        for name, most in MOST.items():
+            check_count(name, getattr(self, name), most=most)
         check_count("longest", self.longest, least=8, most=MOST_TOKENS)
         _check_number("learning_rate", self.learning_rate, low=0, above=True, most=1)
         _check_number("weight_decay", self.weight_decay, low=0, above=False, most=1)
@@ -80,10 +82,18 @@ def as_data(parameters: HeadParameters | FineTuningParameters) -> dict[str, obje
 
 
 def _check_number(name: str, value: object, *, low: float, above: bool, most: float = math.inf) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not (is_number and low <= value <= most) or (above and value == low):  # type: ignore[operator]
+    if not (_is_finite(value) and low <= value <= most) or (above and value == low):  # type: ignore[operator]
         least = f"above {low:g}" if above else f"{low:g} or more"
-        raise ValueError(f"{name} must be {least}{f', at most {most:g}' if most < math.inf else ''}, not {value!r}.")
+        raise ValueError(
+            f"{name} must be {least}{f', at most {most:g}' if most < math.inf else ''}, not {repr(value)[:SHOWN]}."
+        )
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number that no float is
+        return False
 
 
 def _check_share(name: str, value: object) -> None:

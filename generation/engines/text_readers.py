@@ -18,7 +18,7 @@ from generation.heads import Head
 # The quickest sizes of a forward: on a CPU its numbers stay in the caches, a GPU wants more work at once.
 TOKENS_A_FORWARD_ON_CPU = 2048
 TOKENS_A_FORWARD_ON_GPU = 32_768
-MOST_WORDS_KEPT = 200_000
+MOST_WORDS_KEPT = 20_000  # some 10 MB
 PACKED_ATTENTION = "humanval_packed"
 
 

@@ -4,8 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from analysis import judged
 from analysis.classifiers import choosing, data, orders, pool
@@ -13,11 +15,11 @@ from analysis.classifiers.choosing import NO_HUMANVAL, NothingToTrainOn
 from analysis.classifiers.folders import folder_of
 from analysis.labels import TOXICITY_CLASSES
 from analysis.models import HumanLabel, HumanvalStatement, RemovedFromTraining, TrainedClassifier
-from generation.models import AuditEntry, Generation
+from generation.models import AuditEntry, Generation, ReaderKind
 from tests.analysis.humanval_world import draw, scattered
 from tests.analysis.judging import judge
 from tests.analysis.training_world import store_statements
-from tests.factories import consenting_worker, make_generation, make_trained_classifier
+from tests.factories import consenting_worker, make_generation, make_reader, make_trained_classifier
 
 pytestmark = pytest.mark.django_db
 
@@ -79,10 +81,18 @@ def test_an_order_is_stored_with_all_its_parameters_and_noted():
         ({"kind": "full", "base": "x" * 301}, "The model's name has 301 characters. At most 300 can be stored."),
         ({"kind": "full", "base": "minilm-toxigen"}, "Begin with that one."),
         ({"kind": "full", "base": "/no/such/folder"}, "There is no folder /no/such/folder."),
+        ({"kind": "full", "base": "~nosuchuser/x"}, "Write the folder's whole path, which begins with / and not with"),
+        ({"name": "bert-base-uncased"}, "bert-base-uncased is what another model is called in the settings"),
+        ({"name": "smollm2-135m-instruct"}, "is what another model is called in the settings"),
+        ({"parameters": {"l2": 10**400}}, "l2 must be 0 or more, not 1000"),
+        ({"kind": "full", "parameters": {"epochs": 1001}}, "epochs must be a whole number of at most 1000, not 1001."),
+        ({"kind": "full", "parameters": {"batch_size": 10**6}}, "batch_size must be a whole number of at most 4096"),
+        ({"kind": "full", "parameters": {"patience": 10**6}}, "patience must be a whole number of at most 1000"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_with_what_to_do(wrong, sentence):
     store_statements(10)
+    make_reader(ReaderKind.CLASSIFIER, name="bert-base-uncased#toxic")
     with pytest.raises(ValueError, match=re.escape(sentence)):
         order(**wrong)
     assert not TrainedClassifier.objects.exists()
@@ -100,6 +110,35 @@ def test_a_classifier_that_is_still_being_trained_is_no_base():
     make_trained_classifier("young", finished=False)
     with pytest.raises(ValueError, match=r"young is not trained yet. Wait for its end, or begin with another model."):
         order(kind="full", base="young")
+
+
+def test_a_trained_classifier_that_cannot_be_loaded_is_no_base():
+    store_statements(10)
+    make_trained_classifier("ready")
+    make_trained_classifier("lost", finished=False, finished_at=timezone.now(), failure="One class only.")
+    with pytest.raises(ValueError, match=r"lost is no model to begin with: its training came to nothing\."):
+        order(kind="full", base="lost")
+    with pytest.raises(ValueError, match=r"ready#nolabel is no model .*: it has no label 'nolabel', only benign and"):
+        order(kind="full", base="ready#nolabel")
+
+
+def test_a_name_that_is_no_path_is_left_to_the_worker():
+    store_statements(10)
+    assert order(kind="full", base="a" * 300).state == "queued"
+
+
+def test_more_steps_than_can_be_counted_are_refused(monkeypatch):
+    monkeypatch.setattr(orders, "MOST_STEPS", 3)
+    store_statements(10)
+    with pytest.raises(ValueError, match=r"steps\. Choose fewer epochs, or larger batches\."):
+        order(kind="full", parameters={"batch_size": 1})
+
+
+def test_the_command_goes_on_with_nothing_else_than_was_ordered():
+    make_trained_classifier("young", finished=False)
+    with pytest.raises(CommandError, match="takes no seed, epochs") as refused:
+        call_command("train_classifier", resume="young", seed=5, epochs=3)
+    assert refused.value.returncode == 2
 
 
 def test_a_name_is_given_once():
@@ -128,6 +167,28 @@ def test_an_order_is_stopped_once():
     classifier.refresh_from_db()
     assert (classifier.state, classifier.failure) == ("failed", orders.STOPPED)
     assert AuditEntry.objects.filter(act="training stopped", subject=classifier.name).count() == 1
+
+
+def test_one_that_failed_goes_on_and_is_woken(monkeypatch, django_capture_on_commit_callbacks):
+    sent = []
+    monkeypatch.setattr("generation.wakeups._send", lambda task, **row: sent.append((task, row)))
+    classifier = make_trained_classifier(finished=False, failure="No space.", finished_at=timezone.now(), leases=4)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert orders.resume_training(classifier=classifier)
+        assert not orders.resume_training(classifier=classifier)
+    classifier.refresh_from_db()
+    assert (classifier.state, classifier.failure, classifier.leases) == ("queued", "", 0)
+    assert sent == [("analysis.train_classifier", {"classifier": classifier.pk})]
+    entry = AuditEntry.objects.get(act="training resumed")
+    assert (entry.subject, entry.details) == (classifier.name, {"failure": "No space."})
+    assert not orders.resume_training(classifier=make_trained_classifier())
+
+
+def test_the_name_of_one_that_failed_is_taken_and_said_to_be():
+    store_statements(10)
+    make_trained_classifier("first", finished=False, failure="No space.", finished_at=timezone.now())
+    with pytest.raises(ValueError, match=r"first already, whose training came to nothing. Choose another name, or go"):
+        order("first")
 
 
 # --- What there is to train on -------------------------------------------------------------
@@ -206,14 +267,32 @@ def test_the_seed_and_the_ids_decide_which_are_taken():
     assert first != other
 
 
-def test_of_a_text_that_is_there_twice_the_first_is_kept_with_its_label():
+def test_of_a_text_that_is_there_twice_the_first_with_the_label_of_most_is_kept():
+    wrong = make_generation("The Choir sings", label="toxic")
+    right, _ = (make_generation(f"the {name} sings", label="benign", method="alice") for name in ("choir", "CHOIR"))
+    for label, method in (("toxic", "topk"), ("benign", "alice")):
+        make_generation("a text of either label", label=label, method=method)
+    other = make_generation("another one", label="toxic")
+    choice = chosen()
+    assert choice.ids.tolist() == [right.pk, other.pk]
+    assert wrong.pk not in choice.ids
+    assert choice.left_out == {
+        "a text with both labels equally often": 2,
+        "a text that is there more often with the other label": 1,
+        "a text that is there already": 1,
+    }
+
+
+def test_of_a_text_that_is_there_twice_the_first_is_kept():
     first = make_generation("A calm  evening", label="benign")
     make_generation(" a calm evening", label="toxic")
     make_generation("a calm\nEvening", label="benign", method="alice")
     last = make_generation("a calm evening.", label="toxic", method="alice")
     choice = chosen(methods="both")
     assert choice.ids.tolist() == [first.pk, last.pk]
-    assert choice.left_out == {"a text that is there with the other label": 1, "a text that is there already": 1}
+    assert choice.left_out == {
+        "a text that is there more often with the other label": 1, "a text that is there already": 1,
+    }  # fmt: skip
 
 
 # --- Labels of people -----------------------------------------------------------------------

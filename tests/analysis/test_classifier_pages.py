@@ -12,8 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from analysis.classifiers import orders
 from analysis.classifiers.folders import folder_of
-from analysis.models import Evaluation, EvaluationSet, EvaluationText, LossPoint, TrainedClassifier
+from analysis.models import Evaluation, EvaluationScore, EvaluationSet, EvaluationText, LossPoint, TrainedClassifier
 from config.roles import RESEARCHER
 from generation.models import AuditEntry, Reading
 from tests.analysis.humanval_world import frozen
@@ -233,6 +234,19 @@ def test_a_training_is_stopped_once(researcher):
     assert "had ended before" in text_of(researcher.post(stop, follow=True))
 
 
+def test_one_that_failed_goes_on_from_its_page(researcher):
+    classifier = running(finished_at=timezone.now(), lease_expires_at=None, failure="No space left.")
+    assert "Go on from the last checkpoint" in shown(researcher, classifier)
+    resume = reverse("admin:analysis_training_resume", args=[classifier.pk])
+    assert "waits for a worker" in text_of(researcher.post(resume, follow=True))
+    classifier.refresh_from_db()
+    assert classifier.state == "running"
+    assert AuditEntry.objects.filter(act="training resumed", by__username="ada").exists()
+    assert "has not failed" in text_of(researcher.post(resume, follow=True))
+    orders.stop_training(classifier=classifier)
+    assert "Try again" in shown(researcher, classifier)
+
+
 def test_a_trained_one_scores_what_it_has_not_scored_yet(researcher):
     statements(each=2)
     score = reverse("admin:analysis_training_score", args=[trained(name="fourth").pk])
@@ -312,6 +326,13 @@ def test_an_evaluation_shows_its_state_and_then_its_figures(researcher):
     assert 'negated</th><td class="number">0.0 %</td><td class="number">1</td>' in text
     ended = make_evaluation(failure="It does not fit.", finished_at=timezone.now())
     assert "It does not fit." in shown(researcher, ended)
+
+
+def test_an_evaluation_says_how_many_texts_have_no_score(researcher):
+    evaluation = make_evaluation(probs=[0.9, 0.2, 0.4, 0.1])
+    assert "no score" not in shown(researcher, evaluation)
+    EvaluationScore.objects.filter(toxic_prob=0.2).delete()
+    assert "Of 3 texts, 2 of them toxic; 1 that has no score is left out." in shown(researcher, evaluation)
 
 
 def test_an_evaluation_is_stopped_once(researcher):
@@ -409,7 +430,13 @@ def test_who_may_only_look_orders_uploads_and_stops_nothing(onlooker):
         assert words not in shown(onlooker, finished)
     assert "Evaluate on this set" not in shown(onlooker, test_set)
     assert "Stop" not in shown(onlooker, evaluation)
-    for name, row in (("training_stop", classifier), ("training_score", finished), ("evaluating_stop", evaluation)):
+    failed = running(finished_at=timezone.now(), lease_expires_at=None, failure="No space left.")
+    assert "Go on" not in shown(onlooker, failed)
+    acts = (
+        ("training_stop", classifier), ("training_resume", failed), ("training_score", finished),
+        ("evaluating_stop", evaluation),
+    )  # fmt: skip
+    for name, row in acts:
         assert onlooker.post(reverse(f"admin:analysis_{name}", args=[row.pk])).status_code == 403
     for address in (TRAIN, UPLOAD, EVALUATE, PREVIEW):
         assert onlooker.get(address).status_code == 403

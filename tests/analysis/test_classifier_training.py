@@ -1,8 +1,12 @@
 """Classifiers that are trained here: from stored statements to files that ALICE, readings and transformers read."""
 
+import contextlib
+import errno
 import hashlib
 import io
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -149,13 +153,16 @@ def test_an_interrupted_training_goes_on_and_ends_with_the_same_weights(tiny):
     assert not checkpoint_of("disturbed").exists()
 
 
-def test_a_training_makes_room_for_what_people_wait_for(tiny, monkeypatch):
+def test_a_training_makes_room_for_others_after_a_stint(tiny, monkeypatch):
     monkeypatch.setattr(working, "SECONDS_BETWEEN_LOOKS", 0)
     store_statements(20)
-    classifier = work(order_tiny(tiny), others_wait=after(5))
-    assert (classifier.state, classifier.step, classifier.lease_token) == ("running", 4, None)
+    with monkeypatch.context() as short:
+        short.setattr(working, "STINT", 0)
+        classifier = work(order_tiny(tiny), others_wait=after(5))
+        assert (classifier.state, classifier.step, classifier.lease_token) == ("running", 5, None)
+        work(classifier, others_wait=lambda: True)
+        assert (classifier.state, classifier.step) == ("running", 6)
     work(classifier, others_wait=lambda: True)
-    assert classifier.step == 4
     assert work(classifier).state == "finished"
 
 
@@ -200,6 +207,7 @@ def test_what_nobody_works_on_is_woken(monkeypatch, django_capture_on_commit_cal
     sent = []
     monkeypatch.setattr("generation.wakeups._send", lambda task, **row: sent.append((task, row)))
     waiting, evaluation = make_trained_classifier(finished=False), make_evaluation()
+    younger = make_trained_classifier("younger", finished=False)
     make_trained_classifier("finished")
     taken = make_trained_classifier(finished=False)
     leases.take_up(TrainedClassifier.objects.waiting(), pk=taken.pk)
@@ -207,18 +215,25 @@ def test_what_nobody_works_on_is_woken(monkeypatch, django_capture_on_commit_cal
         tasks.wake_classifiers()
     assert sent == [
         ("analysis.train_classifier", {"classifier": waiting.pk}),
+        ("analysis.train_classifier", {"classifier": younger.pk}),
         ("analysis.evaluate", {"evaluation": evaluation.pk}),
     ]
 
 
-def test_the_task_lets_a_run_go_first(tiny):
+def test_the_task_trains_a_stint_and_then_lets_others_go_first(tiny, monkeypatch):
+    monkeypatch.setattr(working, "SECONDS_BETWEEN_LOOKS", 0)
+    monkeypatch.setattr(working, "STINT", 0)
     store_statements(20)
     classifier = order_tiny(tiny)
     make_run(count=1)
-    tasks.train_classifier(classifier.pk)
-    classifier.refresh_from_db()
-    assert classifier.state == "queued"
-    runs.cancel_run(run=GenerationRun.objects.get())
+    waiting = make_evaluation()
+    for step in (1, 2):
+        tasks.train_classifier(classifier.pk)
+        classifier.refresh_from_db()
+        assert (classifier.state, classifier.step) == ("running", step)
+        if run := GenerationRun.objects.waiting().first():
+            runs.cancel_run(run=run)
+    type(waiting).objects.update(finished_at=waiting.created_at, failure="stopped")
     tasks.train_classifier(classifier.pk)
     classifier.refresh_from_db()
     assert classifier.state == "finished"
@@ -228,10 +243,31 @@ def test_the_folder_of_a_worker_that_died_after_writing_it_is_replaced(tiny):
     store_statements(20)
     classifier = order_tiny(tiny)
     folder_of("first").mkdir(parents=True)
+    (folder_of("first") / "config.json").write_text(f'{{"humanval_order": {classifier.pk}}}')
     (folder_of("first") / "old.json").write_text("{}")
     assert work(classifier).state == "finished"
     assert not (folder_of("first") / "old.json").exists()
     assert classifier.revision == f"files {fingerprint(folder_of('first'))}"
+
+
+def test_the_folder_of_somebody_else_is_neither_replaced_nor_thrown_away(tiny):
+    store_statements(20)
+    classifier = order_tiny(tiny)
+    shutil.copytree(tiny, folder_of("first"))
+    work(classifier)
+    assert classifier.failure == (
+        f"There is a folder {folder_of('first')} that this training has not written. Move it away, and try the "
+        "training again."
+    )
+    tasks.wake_classifiers()
+    assert weights_of("first") == hashlib.sha256((Path(tiny) / "model.safetensors").read_bytes()).hexdigest()
+
+
+def test_looking_for_what_is_left_asks_the_database_once(django_assert_num_queries):
+    for name in ("first", "second", "third"):
+        folder_of(name).mkdir(parents=True)
+    with django_assert_num_queries(1):
+        working.throw_away_what_is_left()
 
 
 def test_a_lease_that_others_have_is_left_to_them(tiny):
@@ -251,7 +287,7 @@ def test_what_wears_every_worker_out_is_given_up(tiny):
     store_statements(20)
     classifier = order_tiny(tiny)
     TrainedClassifier.objects.update(leases=leases.MAX_LEASES)
-    assert work(classifier).failure == leases.STOPPED_EACH_TIME
+    assert work(classifier).failure.startswith(leases.STOPPED_EACH_TIME)
 
 
 def test_a_long_training_that_comes_further_each_time_wears_nobody_out(tiny, monkeypatch):
@@ -269,6 +305,29 @@ def test_a_long_training_that_comes_further_each_time_wears_nobody_out(tiny, mon
             work(classifier, on_point=die)
         TrainedClassifier.objects.update(lease_expires_at=None)
     assert work(classifier).state == "finished"
+
+
+def test_one_that_kills_each_worker_at_the_same_place_is_given_up(tiny, monkeypatch):
+    monkeypatch.setattr(working, "SECONDS_BETWEEN_LOOKS", 0)
+    store_statements(20)
+    classifier, taken_up = order_tiny(tiny), 0
+    on_step = working.Turn._on_step
+
+    def die(self, step, steps):
+        on_step(self, step, steps)
+        if step >= 25 - taken_up % 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(working.Turn, "_on_step", die)
+    while classifier.is_open:
+        taken_up += 1
+        assert taken_up < 10
+        with contextlib.suppress(KeyboardInterrupt):
+            work(classifier)
+        TrainedClassifier.objects.filter(finished_at=None).update(lease_expires_at=None)
+        classifier.refresh_from_db()
+    assert classifier.failure.startswith(leases.STOPPED_EACH_TIME)
+    assert taken_up <= leases.MAX_LEASES + 2
 
 
 # --- What goes wrong -----------------------------------------------------------------------
@@ -306,15 +365,78 @@ def test_the_database_going_away_is_no_failure(tiny):
 def test_any_other_error_is_told_on_the_row_and_in_the_log(tiny, monkeypatch):
     store_statements(20)
 
-    def full(trained, folder, *, card):
-        raise OSError("No space left on device")
+    def break_down(trained, folder, *, card):
+        raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(saving, "save", full)
+    monkeypatch.setattr(saving, "save", break_down)
     classifier = order_tiny(tiny)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(ZeroDivisionError):
         work(classifier)
     classifier.refresh_from_db()
-    assert classifier.failure == "The worker stopped with an error: OSError: No space left on device"
+    assert classifier.failure.startswith("The worker stopped with an error: ZeroDivisionError: division by zero. What")
+    assert checkpoint_of("first").exists()
+
+
+def full_disk(classifier, monkeypatch, settings):
+    def full(trained, folder, *, card):
+        raise OSError(errno.ENOSPC, "No space left on device", str(folder))
+
+    monkeypatch.setattr(saving, "save", full)
+    return "A file could not be read or written: No space left on device."
+
+
+def no_gpu(classifier, monkeypatch, settings):
+    work(classifier, is_stopping=after(20))
+    settings.DEVICE = "cuda"
+    return "HUMANVAL_DEVICE is 'cuda', and torch finds no CUDA device"
+
+
+@pytest.mark.parametrize("trouble", [full_disk, no_gpu])
+def test_what_an_operator_can_mend_costs_nothing_that_was_learned(tiny, monkeypatch, settings, trouble):
+    store_statements(20)
+    undisturbed = work(order_tiny(tiny, "undisturbed"))
+    classifier = order_tiny(tiny)
+    there = settings.DEVICE
+    with monkeypatch.context() as troubled:
+        sentence = trouble(classifier, troubled, settings)
+        work(classifier)
+    settings.DEVICE = there
+    assert classifier.failure.startswith(sentence)
+    assert classifier.failure.endswith("or with manage.py train_classifier --resume first")
+    assert str(folder_of("first")) not in classifier.failure
+    tasks.wake_classifiers()
+    assert checkpoint_of("first").exists()
+    assert not folder_of("first").exists()
+    assert orders.resume_training(classifier=classifier, wake=False)
+    work(classifier)
+    assert (classifier.state, classifier.failure) == ("finished", "")
+    assert weights_of("first") == weights_of("undisturbed")
+    assert classifier.curve.count() == undisturbed.curve.count()
+    assert not checkpoint_of("first").exists()
+
+
+def test_one_that_a_person_stopped_is_tried_again_from_the_start(tiny):
+    store_statements(20)
+    classifier = work(order_tiny(tiny), is_stopping=after(20))
+    orders.stop_training(classifier=classifier)
+    tasks.wake_classifiers()
+    assert not checkpoint_of("first").exists()
+    assert orders.resume_training(classifier=classifier, wake=False)
+    classifier.refresh_from_db()
+    assert (classifier.state, classifier.step, classifier.curve.count()) == ("running", 0, 0)
+    assert work(classifier).state == "finished"
+
+
+def test_the_command_goes_on_with_one_that_failed(tiny, settings):
+    store_statements(20)
+    there, settings.DEVICE = settings.DEVICE, "cuda"
+    with pytest.raises(CommandError, match=r"first was not trained. HUMANVAL_DEVICE is 'cuda'"):
+        command("first", "--kind", "full", "--base", tiny, *QUICKLY)
+    settings.DEVICE = there
+    with pytest.raises(CommandError, match=r"or go on with that one: .* manage.py train_classifier --resume first"):
+        command("first")
+    out, _ = command("--resume", "first")
+    assert "first was trained on" in out
 
 
 # --- HUMANVAL -------------------------------------------------------------------------------
@@ -344,17 +466,6 @@ def test_a_set_that_is_drawn_while_statements_are_chosen_makes_them_be_chosen_ag
         "more than of the other method", 0
     )
     assert not classifier.statements.filter(generation__in=own).exists()
-
-
-def test_a_set_that_is_drawn_during_the_training_is_told_of():
-    store_statements(20)
-    classifier = order()
-    data.choose(classifier)
-    drawn = drawn_meanwhile()
-    assert work(classifier).state == "finished"
-    [note] = [note for note in classifier.notes if note.startswith(str(drawn))]
-    assert note.startswith(f"{drawn} was drawn after its statements were chosen and has 4 of them, or too similar ones")
-    assert note in (folder_of("first") / "README.md").read_text()
 
 
 # --- Being named -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
+from analysis.classifiers import test_sets
 from analysis.classifiers.test_sets import WrongFile, import_test_set
 from analysis.imports import staging
 from analysis.models import EvaluationSet, EvaluationText
@@ -156,6 +157,29 @@ def test_a_text_several_times_has_the_label_and_the_group_that_most_rows_give(tm
     assert EvaluationSet.objects.get().left_out == {"a text that is there already": 3}
 
 
+def test_a_text_has_one_label_whatever_it_tests_and_however_it_is_spaced(tmp_path):
+    lines = ["text,label,tests", "The choir sings,1,a", "the choir  sings,0,b", "the choir sings,0,b", "rain fell,1,a"]
+    run(write(tmp_path, "\n".join(lines)), "--positive", "1", "--functionality", "tests")
+    assert rows("texts") == [
+        ("The choir sings", False, "", "a"), ("the choir  sings", False, "", "b"), ("rain fell", True, "", "a"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [(), ("--positive=1", "--above=0.5"), ("--positive=1", "--name=Two words")])
+def test_wrong_arguments_have_a_status_of_their_own(tmp_path, options):
+    with pytest.raises(CommandError) as refused:
+        run(write(tmp_path, PLAIN), *options)
+    assert refused.value.returncode == 2
+    with pytest.raises(CommandError, match="There is no file") as refused:
+        run(tmp_path / "none.csv", "--positive", "1")
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize("label", ["1_0", "inf"])
+def test_what_is_written_otherwise_is_no_number(tmp_path, label):
+    assert "1 of 2 rows is bad" in refusal(write(tmp_path, f"text,label\nrain fell,{label}\ntea,0\n"), "--above", "1")
+
+
 def test_what_is_empty_is_left_out_and_counted(tmp_path):
     path = write(tmp_path, PLAIN + ",1\n  ,0\nnan,1\nthe bus is late,\nthe train is late,NaN\n")
     said = run(path, "--positive", "1")
@@ -295,7 +319,28 @@ def test_an_upload_that_is_too_large_is_refused(settings):
         import_test_set(SimpleUploadedFile("a.csv", PLAIN.encode()), text="text", label="label", positive=["1"])
 
 
+def test_an_upload_of_too_many_rows_is_refused_with_the_command(settings, tmp_path, monkeypatch):
+    settings.VAR = tmp_path
+    monkeypatch.setattr(test_sets, "MOST_ROWS_OF_UPLOAD", 2)
+    with pytest.raises(WrongFile, match=r"more than 2 rows\. Import it on the command line: manage.py import_eval"):
+        import_test_set(SimpleUploadedFile("a.csv", PLAIN.encode()), text="text", label="label", positive=["1"])
+    run(write(tmp_path, PLAIN), "--positive", "1")
+
+
 # --- Twice
+
+
+def test_who_imports_the_same_file_at_the_same_time_gets_the_same_set(tmp_path, monkeypatch):
+    path = write(tmp_path, PLAIN)
+    run(path, "--positive", "1")
+    look, looks = test_sets._there_already, []
+
+    def too_early(wanted):
+        looks.append(wanted)
+        return look(wanted) if len(looks) > 1 else None
+
+    monkeypatch.setattr(test_sets, "_there_already", too_early)
+    assert "is of this file already" in run(path, "--positive", "1")
 
 
 def test_the_same_file_a_second_time_changes_nothing_and_says_so(tmp_path):

@@ -8,9 +8,11 @@ import pytest
 import torch
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from analysis import tasks
+from analysis.api.evaluations import EvaluationWithFiguresSerializer
 from analysis.classifiers import evaluations, scoring
 from analysis.classifiers.evaluations import NothingToEvaluate, start_evaluation, stop_evaluation
 from analysis.humanval import freezing
@@ -24,6 +26,7 @@ from tests.analysis.humanval_world import draw, frozen, judge, published, statem
 from tests.factories import (
     make_evaluation,
     make_evaluation_set,
+    make_generation,
     make_reader,
     make_run,
     make_toxicity_score,
@@ -136,6 +139,8 @@ def test_an_evaluation_is_on_one_test_set():
         ("http://localhost:9/v1", "the address of a server, which cannot classify texts here"),
         ("minilm-toxigne", r"There is no classifier 'minilm-toxigne'\. Choose one of minilm-toxigen, a folder, or"),
         ("x" * 301, "has 301 characters"),
+        ("x" * 300, "There is no classifier"),
+        ("came-to-nothing#toxic", "its training came to nothing"),
         ("not-yet", "its training has not ended"),
         ("came-to-nothing", "its training came to nothing"),
     ],
@@ -420,15 +425,30 @@ def test_the_command_scores_test_sets_and_tells_what_the_scores_are_worth(toy):
         f"{EMBEDDED} on hatecheck: 40 texts, 20 toxic, 20 benign",
         "  AUC                     1.000",
         "  F1                      1.000",
-        "  accuracy                1.000",
+        "  accuracy                1.000 (95 %: 0.912 to 1.000)",
         "  calibration error       0.250 (95 %: 0.205 to 0.295)",
-        "  false-positive rate     0.000",
+        "  false-positive rate     0.000 (95 %: 0.000 to 0.161)",
         "  its spread over groups  undefined: the test set has too few texts, or one class only",
         "  negation                100.0% of 40 right",
     ]
     assert said.count(f"{EMBEDDED} on HUMANVAL 1: 2 texts, 1 toxic, 1 benign; 1 ambiguous left out") == 1
     assert evaluate("--on", "hatecheck") == "\n".join(said.splitlines()[:8]) + "\n"
     assert len(toy.texts_read) == 43
+
+
+def test_figures_on_texts_that_were_trained_on_come_with_a_warning(toy, client, admin_user):
+    test_set = make_evaluation_set((True,), (False,), (True,), name="hatecheck")
+    learned = make_generation(test_set.texts.first().text.upper() + "  ")
+    trained = make_trained_classifier("elsewhere", revision=toy.revision)
+    trained.statements.create(generation=learned, is_toxic=True, part="train")
+    sentence = f"Careful: {EMBEDDED} was trained on 1 of the 3 texts of hatecheck. What it scores there says nothing"
+    assert sentence in evaluate("--on", "hatecheck")
+    evaluation = Evaluation.objects.get()
+    [said] = EvaluationWithFiguresSerializer(evaluation).data["warnings"]
+    assert said.startswith(sentence)
+    client.force_login(admin_user)
+    page = client.get(reverse("admin:analysis_evaluation_change", args=[evaluation.pk]))
+    assert sentence in page.content.decode()
 
 
 def test_the_command_names_the_test_sets_there_are():

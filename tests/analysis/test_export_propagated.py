@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from analysis.exports.filtering import WrongFilter
+from analysis.exports.propagated import propagated
 from analysis.exports.sql import as_cells
 from analysis.exports.train import TRAIN
 from generation.models import AuditEntry, Generation, Precision, Prompt, ReaderKind
@@ -260,3 +261,11 @@ def test_a_download_and_the_api_take_it(admin_client):
     refused = admin_client.get("/api/exports/train/csv/?classifier=nobody")
     assert refused.status_code == 400
     assert list(refused.json()["errors"]) == ["classifier"]
+
+
+def test_of_trainings_that_came_to_the_same_files_the_one_of_the_classifiers_name_is_told():
+    for name in ("weather-head", "same-again"):
+        make_trained_classifier(name, revision="files aa", data=DATA)
+    reader = classifier("/srv/classifiers/weather-head#toxic", revision="files aa")
+    scored_by(reader, rain=0.5)
+    assert propagated({"classifier": reader}).trained.name == "weather-head"

@@ -12,11 +12,13 @@ from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
 
 from analysis import metrics
+from analysis.comparison import share_with_interval
 from analysis.metrics import Bin, Counts, Rate
 
 NAN = math.nan
-PERCENTILES = ("auc", "f1", "accuracy", "false_positive_rate")
-ALL = {*PERCENTILES, "calibration_error", "spread"}
+SHARES = ("accuracy", "false_positive_rate")
+PERCENTILES = ("auc", "f1")
+ALL = {*PERCENTILES, *SHARES, "calibration_error", "spread"}
 
 coarse = st.integers(0, 8).map(lambda eighths: eighths / 8)  # with ties, and exact
 texts = st.lists(st.tuples(coarse, coarse, st.booleans()), min_size=1, max_size=40)
@@ -195,7 +197,7 @@ class TestIntervals:
             again.append(figures_of(probs[places], toxic[places], [groups[place] for place in places]))
         found = metrics.intervals(probs, toxic, groups=groups, resamples=3000)
         actual = figures_of(probs, toxic, groups)
-        for name in ALL:
+        for name in ALL - {*SHARES}:
             low, high = np.quantile([figures[name] for figures in again], [0.025, 0.975])
             ends = (low, high) if name in PERCENTILES else (2 * actual[name] - high, 2 * actual[name] - low)
             assert found[name] == pytest.approx(ends, abs=0.015), name
@@ -235,7 +237,14 @@ class TestIntervals:
 
     def test_resamples_that_are_all_the_same_give_no_interval(self):
         found = metrics.intervals([0.1] * 20 + [0.9] * 20, [False] * 20 + [True] * 20)
-        assert np.isnan(list(found.values())).all()
+        assert np.isnan([found[name] for name in found.keys() - SHARES]).all()
+
+    @pytest.mark.parametrize(("prob", "wrong"), [(0.1, 0), (0.9, 20)], ids=["all right", "all wrong"])
+    def test_shares_have_wilsons_also_of_none_or_all(self, prob, wrong):
+        found = metrics.intervals([prob] * 20, [False] * 20)
+        assert found["false_positive_rate"] == share_with_interval(wrong, 20)[1:]
+        assert found["accuracy"] == share_with_interval(20 - wrong, 20)[1:]
+        assert metrics.intervals([prob], [False])["false_positive_rate"] == share_with_interval(wrong // 20, 1)[1:]
 
     def test_without_two_groups_that_count_the_spread_has_none(self):
         probs, toxic, _ = drawn(60)
@@ -308,6 +317,11 @@ class TestDeLong:
         probs, toxic, _ = drawn(50)
         found = metrics.delong(probs, probs**2, toxic)
         assert found.difference == 0.0
+        assert all(map(math.isnan, found[3:]))
+
+    def test_a_perfect_and_a_reversed_classifier_differ_and_vary_in_nothing(self):
+        found = metrics.delong([0.9, 0.8, 0.1, 0.2], [0.1, 0.2, 0.9, 0.8], [True, True, False, False])
+        assert found[:3] == (1.0, 0.0, 1.0)
         assert all(map(math.isnan, found[3:]))
 
     def test_one_class_has_no_aucs_and_one_text_of_a_class_no_test(self):

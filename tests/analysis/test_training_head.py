@@ -6,6 +6,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from analysis.training import saving
+from analysis.training.examples import Examples
 from analysis.training.heads import train_head
 from analysis.training.outcomes import OtherTraining, Paused
 from analysis.training.parameters import HeadParameters
@@ -81,13 +82,14 @@ def test_transformers_alone_read_it_and_padding_does_not_count(steep):
     assert inputs["input_ids"].shape == (len(TEXTS), 256)
     assert not inputs["attention_mask"].all()
     logits = model(**inputs).logits
-    assert (logits[:, 1] - logits[:, 0] - expected).abs().max() < 1e-3
+    assert ((logits[:, 1] - logits[:, 0]).sigmoid() - expected.sigmoid()).abs().max() < 1e-3
 
 
-def test_in_bfloat16_it_is_about_the_same(steep):
+@pytest.mark.parametrize(("dtype", "most"), [(torch.float16, 0.01), (torch.bfloat16, 0.1)])
+def test_in_half_the_precision_it_is_about_the_same(steep, dtype, most):
     folder, expected = steep
-    classifier = classifiers.load.__wrapped__(str(folder), device=CPU, dtype=torch.bfloat16)
-    assert (classifier.log_probs(TEXTS)[:, 1].exp() - expected.sigmoid()).abs().max() < 0.1
+    classifier = classifiers.load.__wrapped__(str(folder), device=CPU, dtype=dtype)
+    assert (classifier.log_probs(TEXTS)[:, 1].exp() - expected.sigmoid()).abs().max() < most
 
 
 def test_the_whole_way_through_a_folder_keeps_the_scores(trained, data, tmp_path):
@@ -134,6 +136,29 @@ def test_a_head_that_pauses_keeps_its_embeddings_and_ends_the_same(encoder, tmp_
 def test_stronger_l2_gives_smaller_weights(trained, encoder, data):
     weak = train_head(data, HeadParameters(l2=1.0), encoder=encoder)
     assert weak.model.classifier.weight.norm() < trained.model.classifier.weight.norm() / 10
+
+
+def test_validation_texts_are_not_learned_from(trained, encoder, data):
+    otherwise = Examples(data.texts, data.toxic ^ data.validation, data.validation)
+    again = train_head(otherwise, HeadParameters(), encoder=encoder)
+    assert torch.equal(again.model.classifier.weight, trained.model.classifier.weight)
+    assert again.after.auc < 0.5
+
+
+def test_balanced_gives_both_classes_the_same_say_in_the_head_and_in_its_losses(encoder):
+    data = weather.examples(150, seed=2, share=0.2)
+    toxic, held_out = torch.tensor(data.toxic), torch.tensor(data.validation)
+    embeddings, share = centred(encoder.embed(data.texts)), data.toxic[~data.validation].mean()
+    for balanced, of_benign, of_toxic in ((True, 0.5 / (1 - share), 0.5 / share), (False, 1, 1)):
+        made = train_head(data, HeadParameters(l2=0.1, balanced=balanced), encoder=encoder)
+        head = heads.fit(embeddings[~held_out], toxic[~held_out], l2=0.1, balanced=balanced)
+        assert made.model.classifier.bias[1] == head.bias
+        probs = head.logits(embeddings[held_out]).double().sigmoid().numpy()
+        right, weights = (
+            np.where(data.toxic[data.validation], *pair) for pair in ((probs, 1 - probs), (of_toxic, of_benign))
+        )
+        assert made.after.loss == pytest.approx((-np.log(right) * weights).mean())
+        assert made.before.loss == pytest.approx(np.log(2) * weights.mean())
 
 
 def test_the_pooling_layer_is_told_from_others_and_kept_from_training(trained, encoder):

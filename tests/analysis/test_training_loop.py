@@ -10,22 +10,14 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from analysis.training import batches, checkpoints, saving
-from analysis.training.bases import load_base
 from analysis.training.examples import Examples
-from analysis.training.loop import fine_tune
-from analysis.training.outcomes import OtherTraining, Paused, TrainingFailed
+from analysis.training.outcomes import OtherTraining, Paused
 from analysis.training.parameters import FineTuningParameters
 from generation import classifiers, heads
-from generation.devices import OutOfMemory
 from tests.analysis import weather
+from tests.analysis.fine_tuning import CPU, Killed, assert_same, train_from
 
-CPU = torch.device("cpu")
-PARAMETERS = FineTuningParameters(epochs=3, batch_size=16, learning_rate=0.01, evaluations_an_epoch=2, longest=24)
 STEPS = 18
-
-
-class Killed(BaseException):
-    """Nothing catches it, as nothing catches a SIGKILL."""
 
 
 @pytest.fixture(scope="module")
@@ -43,23 +35,6 @@ def train(folder, tmp_path):
 def whole(folder, tmp_path_factory):
     """What comes of it when nothing comes between."""
     return train_from(folder, tmp_path_factory.mktemp("whole"))
-
-
-def train_from(base, checkpoint, *, examples=None, parameters=PARAMETERS, seed=5, change=None, **how):
-    loaded = load_base(base, device=CPU, seed=seed)
-    if change:
-        change(loaded.model)
-    where = {"checkpoint": checkpoint, "device": CPU}
-    return fine_tune(loaded, examples or weather.examples(), parameters, seed=seed, **where, **how)
-
-
-def assert_same(first, second):
-    assert (first.before, first.after, first.curve) == (second.before, second.after, second.curve)
-    assert (first.steps, first.best_step) == (second.steps, second.best_step)
-    mine, others = first.model.state_dict(), second.model.state_dict()
-    assert mine.keys() == others.keys()
-    for name in mine:
-        assert torch.equal(mine[name], others[name]), name
 
 
 def test_it_learns_the_rule_and_keeps_the_best_weights(train, tmp_path):
@@ -208,19 +183,6 @@ def test_training_ends_early_and_keeps_the_best_weights_though_it_was_killed_aft
     assert any("2 evaluations without a better AUC" in note or "nothing better" in note for note in ended.notes)
 
 
-def test_a_diverged_training_ends_with_a_sentence(train):
-    def spoil(model):
-        with torch.no_grad():
-            model.classifier.weight[0] = float("inf")
-
-    with pytest.raises(TrainingFailed) as failure:
-        train(change=spoil)
-    assert str(failure.value) == (
-        "The loss on the validation texts is no number any more: training diverged. Use a smaller learning rate, a "
-        "longer warm-up, or float32."
-    )
-
-
 def test_bfloat16_learns_too(train):
     assert train(precision="bfloat16").after.auc > 0.9
 
@@ -228,49 +190,6 @@ def test_bfloat16_learns_too(train):
 def test_an_unknown_precision_is_refused(train):
     with pytest.raises(ValueError, match="precision must be one of float32, bfloat16, not 'int3'"):
         train(precision="int3")
-
-
-def too_small_a_memory_for(more_than):
-    """A model that needs more memory than there is for more texts than so many."""
-
-    def change(model):
-        def refuse(_, args, inputs):
-            if len(inputs["input_ids"]) > more_than:
-                raise torch.OutOfMemoryError("CUDA out of memory.")
-
-        model.register_forward_pre_hook(refuse, with_kwargs=True)
-
-    return change
-
-
-def without_dropout(model):
-    for part in model.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-    model.config.attention_probs_dropout_prob = 0.0
-    for layer in model.bert.encoder.layer:
-        layer.attention.self.dropout.p = 0.0
-
-
-def test_too_small_a_memory_halves_what_is_taken_at_once_and_not_the_batch(train, folder, tmp_path):
-    def both(model):
-        without_dropout(model)
-        too_small_a_memory_for(5)(model)
-
-    undivided = train_from(folder, tmp_path / "undivided", change=without_dropout)
-    parted = train(change=both)
-    assert [note for note in parted.notes if "memory" in note] == [
-        "The memory was too small for 16 texts at once, so they were taken 8 at a time; a batch is as large as before.",
-        "The memory was too small for 8 texts at once, so they were taken 4 at a time; a batch is as large as before.",
-    ]
-    first, second = (point.curve[1] for point in (undivided, parted))
-    assert abs(first.loss - second.loss) < 1e-5
-    assert abs(first.validation_loss - second.validation_loss) < 1e-4
-
-
-def test_a_memory_too_small_for_one_text_is_said(train):
-    with pytest.raises(OutOfMemory, match="too little memory to train on even one text at a time"):
-        train(change=too_small_a_memory_for(0))
 
 
 def test_batches_hold_every_text_once_and_texts_of_like_length():

@@ -139,6 +139,8 @@ def test_a_training_is_ordered_and_stopped(researcher):
     stopped = researcher.post(f"/api/classifiers/{told['id']}/stop/").json()
     assert stopped["state"] == "failed"
     assert researcher.post(f"/api/classifiers/{told['id']}/stop/").status_code == 409
+    assert researcher.post(f"/api/classifiers/{told['id']}/resume/").json()["state"] == "queued"
+    assert researcher.post(f"/api/classifiers/{told['id']}/resume/").status_code == 409
 
 
 def test_a_classifier_is_shown_with_its_curve(researcher):

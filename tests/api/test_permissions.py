@@ -109,6 +109,7 @@ MAY = {
     "POST humanval/<id>/verify/": (409, 409),
     "POST classifiers/": (400, 400),
     "POST classifiers/<id>/stop/": (200, 200),
+    "POST classifiers/<id>/resume/": (409, 409),
     "POST test-sets/": (400, 400),
     "POST evaluations/": (400, 400),
     "POST evaluations/<id>/stop/": (200, 200),

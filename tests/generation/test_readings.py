@@ -1,11 +1,13 @@
 """Readings: each statement is read once by a model, whoever dies, stops or goes first, and what failed is said."""
 
 import math
+import platform
 import threading
 import time
 from datetime import timedelta
 
 import numpy as np
+import psutil
 import pytest
 import torch
 import transformers
@@ -432,6 +434,25 @@ def test_fewer_texts_are_read_at_once_where_they_take_long(fake, monkeypatch):
     fake.does = lambda texts: parts.append(len(texts))
     work(make_reading(4))
     assert parts == [2, 1, 1]
+
+
+class Scattering:
+    """A reader that leaves a piece in use at the end of all that it freed, as forwards of ever new sizes do."""
+
+    name, tokens_a_forward = "scattering", 1
+
+    def embed(self, texts):
+        pieces = [bytearray(64 * 1024) for _ in range(3000)]
+        self.last = pieces[-1]
+        return torch.ones((len(texts), 2))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others' allocators free memory their own way")
+def test_what_a_reading_freed_is_given_back_to_the_system():
+    process = psutil.Process()
+    before = process.memory_info().rss
+    reading_texts.read_all([(1, "one")], model=Scattering(), on_step=lambda: None, portion=reading_texts.Portion())
+    assert process.memory_info().rss - before < 50e6
 
 
 def test_too_little_memory_for_one_statement_is_said_and_other_errors_are_not_taken_for_it():

@@ -12,6 +12,7 @@ from analysis.classifiers.figures import figures_of, right_by_functionality
 from analysis.evaluated import Results, results_of
 from analysis.management.progress import Progress
 from analysis.models import Evaluation, HumanvalSet
+from analysis.seen import warnings_on
 from generation.models import Precision
 
 WRONG_ARGUMENT = 2
@@ -75,10 +76,13 @@ class Command(BaseCommand):
     def tell(self, evaluation: Evaluation, results: Results) -> None:
         figures = figures_of(results)
         benign = figures["texts"] - figures["toxic"]
-        left_out = "".join(f"; {figures[why]:,} {why} left out" for why in ("ambiguous", "unlabelled") if figures[why])
+        reasons = ("ambiguous", "unlabelled", "unscored")
+        left_out = "".join(f"; {figures[why]:,} {why} left out" for why in reasons if figures[why])
         self.stdout.write(
             f"{evaluation}: {figures['texts']:,} texts, {figures['toxic']:,} toxic, {benign:,} benign{left_out}"
         )
+        for sentence in warnings_on(evaluation, results):
+            self.stdout.write(f"  {sentence}")
         intervals = metrics.intervals(results.probs, results.toxic, groups=results.groups)
         for name, called in CALLED.items():
             self.stdout.write(f"  {called:24}{_figure(figures[name], intervals[name])}")

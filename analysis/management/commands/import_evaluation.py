@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.classifiers.test_sets import WrongFile, import_test_set, left_out_in_words
+from analysis.classifiers.test_sets import WrongArgument, WrongFile, import_test_set, left_out_in_words
 from analysis.imports.work import REFUSE, SKIP
 from analysis.models import EvaluationSet
 
@@ -42,12 +42,16 @@ class Command(BaseCommand):
         )  # fmt: skip
 
     def handle(self, *, file: Path, where: list[str], **given) -> None:
+        if not file.exists():
+            raise CommandError(f"There is no file {file}.", returncode=WRONG_ARGUMENT)
         names = ("name", "text", "label", "positive", "above", "group", "functionality", "encoding", "on_fault")
         try:
             made = import_test_set(file, where=_conditions(where), **{name: given[name] for name in names})
         except WrongFile as wrong:
             self.tell_faults(wrong)
-            raise CommandError(str(wrong)) from wrong
+            raise CommandError(
+                str(wrong), returncode=WRONG_ARGUMENT if isinstance(wrong, WrongArgument) else 1
+            ) from wrong
         self.tell(made)
 
     def tell(self, made: EvaluationSet) -> None:

@@ -14,12 +14,12 @@ from analysis.classifiers.folders import folder_of
 from analysis.models import LabelSource, TrainedClassifier, TrainingKind, TrainingMethods
 from analysis.training.outcomes import Point
 from analysis.training.parameters import FineTuningParameters, HeadParameters
-from generation.models import Precision
 from generation.readings import ENCODER
 
 WRONG_ARGUMENT = 2
 SECONDS_BETWEEN_LOOKS = 1
 PARAMETERS = {field.name: field.default for kind in (HeadParameters, FineTuningParameters) for field in fields(kind)}
+OF_ORDER = ("name", "kind", "base", "labels", "methods", "size", "seed", "precision")
 
 
 class Command(BaseCommand):
@@ -31,19 +31,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("name", nargs="?", help="lower-case letters, digits and hyphens")
-        parser.add_argument("--kind", default=TrainingKind.HEAD, help=f"{_words(TrainingKind)} (default: head)")
-        parser.add_argument(
-            "--base", default=ENCODER, help=f"the model to begin with: folder or id (default: {ENCODER})"
-        )
-        parser.add_argument("--labels", default=LabelSource.PROMPT, help=f"{_words(LabelSource)} (default: prompt)")
-        parser.add_argument(
-            "--methods", default=TrainingMethods.BOTH, help=f"{_words(TrainingMethods)} (default: both)"
-        )
+        parser.add_argument("--kind", help=f"{_words(TrainingKind)} (default: head)")
+        parser.add_argument("--base", help=f"the model to begin with: folder or id (default: {ENCODER})")
+        parser.add_argument("--labels", help=f"{_words(LabelSource)} (default: prompt)")
+        parser.add_argument("--methods", help=f"{_words(TrainingMethods)} (default: both)")
         parser.add_argument("--size", type=int, help="so many statements; all of them otherwise")
-        parser.add_argument("--seed", type=int, default=0, help="decides what is random (default: 0)")
-        parser.add_argument("--precision", default=Precision.FLOAT32, help="float32 or bfloat16")
+        parser.add_argument("--seed", type=int, help="decides what is random (default: 0)")
+        parser.add_argument("--precision", help="float32 or bfloat16 (default: float32)")
         parser.add_argument("--queue", action="store_true", help="leave it to a worker of the queue")
-        parser.add_argument("--resume", metavar="NAME", help="go on with a training that has not ended")
+        parser.add_argument("--resume", metavar="NAME", help="go on with a training that has not ended, or failed")
         own = parser.add_argument_group("parameters of the training")
         for name, default in PARAMETERS.items():
             own.add_argument(
@@ -51,7 +47,7 @@ class Command(BaseCommand):
             )
 
     def handle(self, **options) -> None:
-        classifier = self.unended(options["resume"]) if options["resume"] else self.ordered(options)
+        classifier = self.unended(options) if options["resume"] else self.ordered(options)
         if options["queue"]:
             self.stdout.write(f"{classifier} is left to a worker of the queue.")
             return
@@ -67,10 +63,10 @@ class Command(BaseCommand):
     def ordered(self, options: dict) -> TrainedClassifier:
         if not options["name"]:
             raise CommandError("Name the classifier.", returncode=WRONG_ARGUMENT)
+        given = {name: options[name] for name in OF_ORDER if options[name] is not None}
         try:
             classifier = orders.start_training(
-                **{name: options[name] for name in ("name", "kind", "base", "labels", "methods", "size", "seed")},
-                precision=options["precision"],
+                **given,
                 parameters={name: options[name] for name in PARAMETERS if options[name] is not None},
                 wake=options["queue"],
             )
@@ -82,12 +78,21 @@ class Command(BaseCommand):
             self.stderr.write(sentence)
         return classifier
 
-    def unended(self, name: str) -> TrainedClassifier:
+    def unended(self, options: dict) -> TrainedClassifier:
+        name, wake = options["resume"], options["queue"]
+        if given := [other for other in (*OF_ORDER, *PARAMETERS) if options[other] is not None]:
+            raise CommandError(
+                f"--resume goes on with what was ordered and takes no {', '.join(given)}. Leave that out, or train "
+                "another classifier.",
+                returncode=WRONG_ARGUMENT,
+            )
         classifier = TrainedClassifier.objects.filter(name=name).first()
         if classifier is None:
             raise CommandError(f"There is no classifier {name!r}.", returncode=WRONG_ARGUMENT)
+        if orders.resume_training(classifier=classifier, wake=wake):
+            classifier.refresh_from_db()
         if not classifier.is_open:
-            raise CommandError(f"The training of {name} has ended. {classifier.failure}", returncode=WRONG_ARGUMENT)
+            raise CommandError(f"The training of {name} has ended.", returncode=WRONG_ARGUMENT)
         return classifier
 
     def work(self, classifier: TrainedClassifier, is_stopping) -> None:
