@@ -19,7 +19,7 @@ def bases_of(base: str, *, before: int | None = None) -> Iterator[TrainedClassif
 
     Only orders older than ``before`` count: a model of another place may have the name of what is made from it.
     """
-    path = Path(base.partition("#")[0]).expanduser()
+    path = Path(base.partition("#")[0])
     is_here = len(path.parts) == 1 or path.parent == folders.all_of_them()
     found = TrainedClassifier.objects.filter(name=path.name) if is_here else TrainedClassifier.objects.none()
     for classifier in found if before is None else found.filter(pk__lt=before):
