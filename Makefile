@@ -24,8 +24,8 @@ install-dev: .venv/installed-dev
 	@touch $@
 
 .venv/installed-dev: .venv/installed requirements-dev.txt requirements-dev-alone.txt
-	@.venv/bin/python -m pip install --quiet --requirement requirements-dev.txt
-	@.venv/bin/python -m pip install --quiet --no-deps --requirement requirements-dev-alone.txt
+	@.venv/bin/python -m pip install --quiet --no-compile --requirement requirements-dev.txt
+	@.venv/bin/python -m pip install --quiet --no-compile --no-deps --requirement requirements-dev-alone.txt
 	@touch $@
 
 # Tests keep their state apart; HUMANVAL_VAR is for `make run`. All of them are shared among as many processes as there

