@@ -8,7 +8,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 
-from analysis.classifiers import evaluations, test_sets
+from analysis.classifiers import evaluation_sets, evaluations
 from analysis.classifiers.figures import figures_of
 from analysis.evaluated import results_of
 from analysis.imports.work import REFUSE, SKIP
@@ -61,7 +61,7 @@ class TestSetUploadSerializer(serializers.Serializer):
         help_text="COLUMN=VALUE: only such rows are taken; of one column several are any of them.",
     )  # fmt: skip
     name = serializers.CharField(
-        max_length=test_sets.LONGEST_NAME, required=False, help_text="Left out: made of the file's."
+        max_length=evaluation_sets.LONGEST_NAME, required=False, help_text="Left out: made of the file's."
     )
     encoding = serializers.CharField(max_length=30, required=False, help_text="Where it is neither UTF-8 nor marked.")
     on_fault = serializers.ChoiceField(
@@ -96,8 +96,8 @@ class TestSetViewSet(Reads):
             raise ValidationError({name: [sentence] for name in sorted(unknown)})
         asked = TestSetUploadSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        with refusals(invalid=(test_sets.WrongFile,)):
-            made = test_sets.import_test_set(**asked.validated_data, by=request.user)
+        with refusals(invalid=(evaluation_sets.WrongFile,)):
+            made = evaluation_sets.import_test_set(**asked.validated_data, by=request.user)
         code = status.HTTP_200_OK if made.was_there else status.HTTP_201_CREATED
         return Response(self.get_serializer(made).data, status=code)
 

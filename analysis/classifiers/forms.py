@@ -136,7 +136,7 @@ class TestSetForm(forms.Form):
         return cleaned
 
     def asked(self) -> dict:
-        """What ``test_sets.import_test_set`` takes beside the file."""
+        """What ``evaluation_sets.import_test_set`` takes beside the file."""
         return {name: self.cleaned_data[name] for name in self.fields if name != "file"}
 
 

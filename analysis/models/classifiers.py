@@ -210,7 +210,7 @@ class EvaluationSet(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     was_there = False
-    """Whether ``test_sets.import_test_set`` found it instead of making another."""
+    """Whether ``evaluation_sets.import_test_set`` found it instead of making another."""
 
     class Meta:
         ordering = ["name"]

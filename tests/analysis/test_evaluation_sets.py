@@ -10,8 +10,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
-from analysis.classifiers import test_sets
-from analysis.classifiers.test_sets import WrongFile, import_test_set
+from analysis.classifiers import evaluation_sets
+from analysis.classifiers.evaluation_sets import WrongFile, import_test_set
 from analysis.imports import staging
 from analysis.models import EvaluationSet, EvaluationText
 from generation.models import AuditEntry
@@ -321,7 +321,7 @@ def test_an_upload_that_is_too_large_is_refused(settings):
 
 def test_an_upload_of_too_many_rows_is_refused_with_the_command(settings, tmp_path, monkeypatch):
     settings.VAR = tmp_path
-    monkeypatch.setattr(test_sets, "MOST_ROWS_OF_UPLOAD", 2)
+    monkeypatch.setattr(evaluation_sets, "MOST_ROWS_OF_UPLOAD", 2)
     with pytest.raises(WrongFile, match=r"more than 2 rows\. Import it on the command line: manage.py import_eval"):
         import_test_set(SimpleUploadedFile("a.csv", PLAIN.encode()), text="text", label="label", positive=["1"])
     run(write(tmp_path, PLAIN), "--positive", "1")
@@ -333,13 +333,13 @@ def test_an_upload_of_too_many_rows_is_refused_with_the_command(settings, tmp_pa
 def test_who_imports_the_same_file_at_the_same_time_gets_the_same_set(tmp_path, monkeypatch):
     path = write(tmp_path, PLAIN)
     run(path, "--positive", "1")
-    look, looks = test_sets._there_already, []
+    look, looks = evaluation_sets._there_already, []
 
     def too_early(wanted):
         looks.append(wanted)
         return look(wanted) if len(looks) > 1 else None
 
-    monkeypatch.setattr(test_sets, "_there_already", too_early)
+    monkeypatch.setattr(evaluation_sets, "_there_already", too_early)
     assert "is of this file already" in run(path, "--positive", "1")
 
 

@@ -125,6 +125,7 @@ PAGES = {
     "admin:analysis_training_progress": (LOG_IN, LOG_IN, 200, 200),
     "admin:analysis_training_evaluations": (LOG_IN, LOG_IN, 200, 200),
     "admin:analysis_training_stop": (LOG_IN, LOG_IN, 405, 405),
+    "admin:analysis_training_resume": (LOG_IN, LOG_IN, 405, 405),
     "admin:analysis_training_score": (LOG_IN, LOG_IN, 405, 405),
     "admin:analysis_evaluating_progress": (LOG_IN, LOG_IN, 200, 200),
     "admin:analysis_evaluating_stop": (LOG_IN, LOG_IN, 405, 405),
@@ -170,6 +171,7 @@ ACTS = {
     "admin:analysis_humanval_compare": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_humanval_prove": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_training_stop": (LOG_IN, LOG_IN, 302, 302),
+    "admin:analysis_training_resume": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_training_score": (LOG_IN, LOG_IN, 302, 302),
     "admin:analysis_evaluating_stop": (LOG_IN, LOG_IN, 302, 302),
     "admin:generation_set": (LOG_IN, LOG_IN, 422, 422),  # nothing is chosen

@@ -1,6 +1,7 @@
 """Toy language models of a few words each, with the logits that a test writes down, and a toy classifier."""
 
 import random
+import threading
 from collections.abc import Callable, Sequence
 
 import torch
@@ -12,8 +13,10 @@ from generation.decoding.protocols import NextTokens
 END_OF_TEXT = b"<end>"
 
 
-class ToyLanguageModel:
+class ToyLanguageModel(threading.local):
     """The protocol of ``decoding/protocols.py`` over ``pieces``, the byte strings of V tokens.
+
+    Threads stand for workers in some tests, so each has a search of its own.
 
     ``logits`` is given the tokens of a prompt and of its continuation so far, and returns the V
     logits of the next. Of a prompt only the words that are pieces count.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.classifiers.test_sets import WrongArgument, WrongFile, import_test_set, left_out_in_words
+from analysis.classifiers.evaluation_sets import WrongArgument, WrongFile, import_test_set, left_out_in_words
 from analysis.imports.work import REFUSE, SKIP
 from analysis.models import EvaluationSet
 

@@ -8,9 +8,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from analysis.classifiers.evaluation_sets import WrongFile, import_test_set
 from analysis.classifiers.forms import EvaluateForm, TestSetForm, key_of
 from analysis.classifiers.page import evaluations_of, texts_of
-from analysis.classifiers.test_sets import WrongFile, import_test_set
 from analysis.imports.faults import Fault
 from analysis.models import EvaluationSet
 from generation.admin.lists import WorkspaceAdmin
