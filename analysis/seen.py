@@ -5,8 +5,13 @@ from collections.abc import Iterable, Mapping
 from analysis.evaluated import Results
 from analysis.models import Evaluation, EvaluationText, TrainedClassifier, TrainingStatement
 from analysis.texts import text_key
+from generation.trained import EMBEDDED
 
 ROWS_AT_ONCE = 50_000
+ON_EMBEDDED = (
+    f"{EMBEDDED}, which comes with Humanval, has learnt from the 8,960 statements of annotated.csv of the paper's "
+    "release. What it, or what was trained from it, scores on these says nothing of new texts."
+)
 
 Key = tuple[int | None, int | None]
 """A HUMANVAL set, or a set from a file."""
@@ -65,4 +70,6 @@ def warnings_on(evaluation: Evaluation, results: Results) -> list[str]:
     """The sentences that must be said with the figures of one evaluation, if any."""
     line = line_of_evaluation(evaluation, {one.name: one for one in TrainedClassifier.objects.finished()})
     seen, _ = seen_by(line, [key_of(evaluation)])[key_of(evaluation)] if line else (0, 0)
-    return [careful(evaluation.model, seen, results.total, str(evaluation.test_set))] if seen else []
+    said = [careful(evaluation.model, seen, results.total, str(evaluation.test_set))] if seen else []
+    is_embedded = EMBEDDED in {evaluation.model, *(one.base for one in line)}
+    return [*said, ON_EMBEDDED] if is_embedded and evaluation.humanval_set_id else said

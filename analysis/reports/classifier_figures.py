@@ -21,6 +21,7 @@ from analysis.reports.classifier_cells import (
 )
 from analysis.reports.classifier_data import Evaluated, TestSet
 from analysis.reports.frame import Column, Kind, Section, Table
+from analysis.seen import ON_EMBEDDED
 from generation.trained import EMBEDDED
 
 FIGURES = (
@@ -77,7 +78,7 @@ def _figures(evaluated: Evaluated) -> Section:
             "and what it has learnt from is not known.",
             *_on_ambiguous(evaluated),
             *on_left_out(evaluated.scored),
-            *_on_embedded(evaluated),
+            *on_embedded(evaluated),
             *evaluated.notes,
         ),
     )
@@ -89,14 +90,11 @@ def _on_ambiguous(evaluated: Evaluated) -> list[str]:
     return ["Statements of HUMANVAL that people find ambiguous are neither toxic nor benign: no figure takes them."]
 
 
-def _on_embedded(evaluated: Evaluated) -> list[str]:
+def on_embedded(evaluated: Evaluated) -> list[str]:
     bases = {trained.base for trained in evaluated.trained}
     if EMBEDDED not in bases | {scored.model for scored in evaluated.scored}:
         return []
-    return [
-        f"{EMBEDDED}, which comes with Humanval, has learnt from the 8,960 statements of annotated.csv of the paper's "
-        "release. What it, or what was trained from it, scores on these says nothing of new texts."
-    ]
+    return [ON_EMBEDDED]
 
 
 # --- Calibration ----------------------------------------------------------------------------------

@@ -127,7 +127,10 @@ def _told(classifier: str, by_people: pd.Series, by_name: Mapping[str, TrainedCl
     own = Q(run__classifier=classifier)
     stored = Generation.objects.filter(own, method__in=METHODS).exclude(toxic_prob=None)
     readers = TextReader.objects.filter(kind=ReaderKind.CLASSIFIER, name=classifier).order_by("-used_at", "-pk")
-    read = Generation.objects.filter(method=Method.TOPK, toxicity_scores__reader=readers.values("pk")[:1])
+    # Without HUMANVAL's, which evaluations score by themselves: rounds are of the same statements once all were read.
+    read = Generation.objects.filter(
+        method=Method.TOPK, toxicity_scores__reader=readers.values("pk")[:1], humanval__isnull=True
+    )
     line = line_of(classifier, by_name)
     learnt = Exists(TrainingStatement.objects.filter(classifier__in=line, generation=OuterRef("pk")))
     for statements, probability in ((stored, "toxic_prob"), (read.exclude(own), "toxicity_scores__toxic_prob")):

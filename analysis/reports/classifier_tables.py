@@ -10,6 +10,7 @@ from analysis.reports import charts, paper_tables
 from analysis.reports.cells import share_cell
 from analysis.reports.classifier_cells import CLASSIFIER, INTERVALS, TEST_SET, auc_cell, in_words, on_left_out
 from analysis.reports.classifier_data import Evaluated, Scored, TestSet, shortened, trained_on
+from analysis.reports.classifier_figures import on_embedded
 from analysis.reports.frame import Cell, Column, Estimate, Kind, Section, Table, Undefined
 from generation.models import Method
 
@@ -21,6 +22,7 @@ KINDS = {TrainingKind.HEAD: "head", TrainingKind.FULL: "full fine-tuning"}
 METHODS = {Method.ALICE.value: "ALICE", Method.TOPK.value: "top-k"}
 SUBSETS = METHODS | {Method.WRITTEN.value: "written by people"}
 IN_PAPER = ", in the paper"
+TEXTS = Column("texts", "Texts", Kind.COUNT)
 FIGURES = tuple(Column(place, NAMES[place], Kind.NUMBER, 2) for place in PLACES)
 MOST_IN_FIGURE = 8
 SAME_SIZE = (
@@ -103,6 +105,7 @@ def _rows(
         for place in PLACES if family.kind else (BEFORE,):
             scored = found.get(place)
             row[place] = auc_cell(part(scored)) if scored else Undefined(_why_not(family, models, place, test_set))
+        row["texts"] = max(len(part(scored).results.probs) for scored in found.values() if scored)
         yield row
 
 
@@ -139,7 +142,7 @@ def _says(evaluated: Evaluated, rows: Iterable[Mapping[str, Cell]]) -> str:
 
 
 def _columns(evaluated: Evaluated) -> tuple[Column, ...]:
-    return TEST_SET, replace(CLASSIFIER, names=_names(evaluated)), *FIGURES
+    return TEST_SET, replace(CLASSIFIER, names=_names(evaluated)), *FIGURES, TEXTS
 
 
 def _names(evaluated: Evaluated) -> dict[str, str]:
@@ -170,6 +173,7 @@ def _notes(evaluated: Evaluated, rows: Iterable[Mapping[str, Cell]], test_sets: 
     if any(str(row["classifier"]).endswith(IN_PAPER) for row in rows):
         yield OF_PAPER
     yield from on_left_out(scored for test_set in test_sets for scored in evaluated.on(test_set))
+    yield from on_embedded(evaluated)
     yield from evaluated.notes
 
 

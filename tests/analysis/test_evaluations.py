@@ -15,8 +15,10 @@ from analysis import tasks
 from analysis.api.evaluations import EvaluationWithFiguresSerializer
 from analysis.classifiers import evaluations, scoring
 from analysis.classifiers.evaluations import NothingToEvaluate, start_evaluation, stop_evaluation
+from analysis.evaluated import results_of
 from analysis.humanval import freezing
 from analysis.models import Evaluation, EvaluationScore, HumanvalStatement
+from analysis.seen import ON_EMBEDDED, warnings_on
 from annotator import stopping
 from generation import leases, wakeups, working
 from generation.classifiers import NoToxicLabel
@@ -191,6 +193,7 @@ def test_statements_of_a_humanval_set_that_have_a_label_are_scored_as_statements
     assert (evaluation.state, evaluation.texts, evaluation.scored) == ("finished", 2, 2)
     scored = set(ToxicityScore.objects.filter(reader=evaluation.reader).values_list("generation", flat=True))
     assert scored == set(humanval_set.statements.values_list("generation", flat=True)) - {unlabelled.generation_id}
+    assert warnings_on(evaluation, results_of(evaluation)) == [ON_EMBEDDED]
 
 
 def test_a_set_without_any_label_is_refused():

@@ -80,7 +80,7 @@ def frozen(*answers, methods):
 def test_table_4_has_a_row_for_each_test_set_and_a_column_for_each_training_set():
     loop_of_three(make_evaluation_set(*([toxic] for toxic in TOXIC), name="garden-talk"), kind="full")
     row = row_of("table-4", test_set="garden-talk")
-    assert row["classifier"] == "base-model, full fine-tuning, prompt labels"
+    assert (row["classifier"], row["texts"]) == ("base-model, full fine-tuning, prompt labels", len(TOXIC))
     assert row["none"].value == pytest.approx(roc_auc_score(TOXIC, BEFORE))
     assert row["alice"].value == row["both"].value == pytest.approx(roc_auc_score(TOXIC, AFTER))
     assert row["alice"].low < row["alice"].value < row["alice"].high
@@ -215,7 +215,8 @@ def test_what_the_embedded_classifier_has_learnt_from_is_said():
     make_evaluation(probs=[0.9, 0.2, 0.8, 0.1], model="garden-model")
     assert not any("annotated.csv" in note for note in section(made(), "figures").notes)
     make_evaluation(probs=[0.9, 0.2, 0.8, 0.1], model="minilm-toxigen")
-    assert any("annotated.csv" in note for note in section(made(), "figures").notes)
+    report = made()
+    assert all(any("annotated.csv" in note for note in section(report, key).notes) for key in ("figures", "table-4"))
 
 
 def test_what_they_were_trained_on_is_counted():

@@ -54,6 +54,8 @@ class Command(BaseCommand):
         with _Interruption() as interruption:
             self.work(classifier, interruption.was_asked_for)
         scores = classifier.scores
+        for reason, number in classifier.data["left_out"].items():
+            self.stderr.write(f"Left out: {number:,} {reason}")
         self.stdout.write(
             f"{classifier} was trained on {classifier.data['train']:,} statements in {classifier.seconds:,.1f} "
             f"seconds. On {classifier.data['validation']:,} others its AUC was {scores['before']['auc']:.3f} before "
